@@ -1,0 +1,90 @@
+import { createHash, randomBytes } from "node:crypto";
+import type { Instant } from "./clock.ts";
+
+/**
+ * Identifiers are UUIDv8: 48 bits of epoch ms, 10 bits of bucket, 64 bits of hash or chance.
+ *
+ *   byte 0-5  instant in ms
+ *   byte 6    version (high nibble) | 2 bits of tail | bucket bits 9-8
+ *   byte 7    bucket bits 7-0
+ *   byte 8    variant (2 bits) | 6 bits of tail
+ *   byte 9-15 56 bits of tail
+ *
+ * So ids sort by time, and an id alone names its bucket and its partition; SQL reads the same bytes.
+ */
+export type Uuid = string;
+
+export const BUCKETS = 1024;
+export type IdKind = "sch" | "run" | "ten" | "key" | "wrk" | "obj" | "op" | "req" | "clm";
+
+function assemble(at: Instant, bucket: number, tail: Uint8Array): Uuid {
+  if (!Number.isInteger(at) || at < 0 || at >= 2 ** 48) {
+    throw new RangeError(`an identifier's instant is whole ms in [0, 2^48), found ${at}`);
+  }
+  const bytes = Buffer.alloc(16);
+  bytes.writeUIntBE(at, 0, 6);
+  bytes[6] = 0x80 | ((tail[0]! & 0b11) << 2) | (bucket >> 8);
+  bytes[7] = bucket & 0xff;
+  bytes[8] = 0x80 | ((tail[0]! >> 2) & 0x3f);
+  bytes.set(tail.subarray(1, 8), 9);
+  return formatUuid(bytes);
+}
+
+function formatUuid(bytes: Buffer): Uuid {
+  const hex = bytes.toString("hex");
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+/** A fresh id in `bucket`, its time part being `at` (whole ms). */
+export function mintId(at: Instant, bucket: number): Uuid {
+  return assemble(Math.floor(at), bucket, randomBytes(8));
+}
+
+/** The identity of (schedule, kind, nominal instant): the same inputs give the same id, for ever. */
+export function deriveRunId(scheduleId: Uuid, kind: string, scheduledAt: Instant): Uuid {
+  const hash = createHash("sha256").update(`${scheduleId}\n${kind}\n${scheduledAt}`).digest();
+  return assemble(scheduledAt, bucketOf(scheduleId), hash);
+}
+
+/** Stable hash of (tenant, creation key) onto the 1,024 buckets. */
+export function bucketFor(tenantId: Uuid, creationKey: string): number {
+  return createHash("sha256").update(`${tenantId}\n${creationKey}`).digest().readUInt16BE(0) % BUCKETS;
+}
+
+export function randomBucket(): number {
+  return randomBytes(2).readUInt16BE(0) % BUCKETS;
+}
+
+/** Bucket carried by an id (0 to 1,023). */
+export function bucketOf(id: Uuid): number {
+  return ((Number.parseInt(id[15]!, 16) & 0b11) << 8) | Number.parseInt(id.slice(16, 18), 16);
+}
+
+/** Instant carried by an id (epoch ms). */
+export function instantOf(id: Uuid): Instant {
+  return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
+}
+
+const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"; // Crockford base32, lower case
+const SHOWN = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/;
+
+/** How people see an id: `run_01jd…` (prefix, underscore, 26 characters of Crockford base32). */
+export function showId(kind: IdKind, id: Uuid): string {
+  let value = BigInt(`0x${id.replaceAll("-", "")}`);
+  let text = "";
+  for (let i = 0; i < 26; i++) {
+    text = ALPHABET[Number(value & 31n)]! + text;
+    value >>= 5n;
+  }
+  return `${kind}_${text}`;
+}
+
+/** The uuid behind a shown id, or undefined when `text` is not a shown id of that kind. */
+export function readId(kind: IdKind, text: string): Uuid | undefined {
+  if (!text.startsWith(`${kind}_`)) return undefined;
+  const body = text.slice(kind.length + 1);
+  if (!SHOWN.test(body)) return undefined;
+  let value = 0n;
+  for (const char of body) value = (value << 5n) | BigInt(ALPHABET.indexOf(char));
+  return formatUuid(Buffer.from(value.toString(16).padStart(32, "0"), "hex"));
+}

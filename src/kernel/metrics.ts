@@ -1,0 +1,144 @@
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+
+/**
+ * Every metric of Punctual, in one place; docs/metrics.md is compared with it by a test.
+ * Times are seconds, as Prometheus asks.
+ */
+export type Metrics = ReturnType<typeof createMetrics>;
+
+const LATENESS_BUCKETS = [0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 30, 60, 300, 3600];
+const DURATION_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 1, 5, 15, 60, 300, 900, 3600, 10800];
+const VERB_BUCKETS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+
+export function createMetrics() {
+  const registry = new Registry();
+  const registers = [registry];
+  return {
+    registry,
+    lateness: new Histogram({
+      name: "punctual_run_lateness_seconds",
+      help: "Due (or admitted, if later) to first start, of all admitted runs",
+      labelNames: ["class", "held_by"] as const,
+      buckets: LATENESS_BUCKETS,
+      registers,
+    }),
+    duration: new Histogram({
+      name: "punctual_attempt_duration_seconds",
+      help: "Execution time of an attempt in its handler",
+      labelNames: ["class", "job", "outcome"] as const,
+      buckets: DURATION_BUCKETS,
+      registers,
+    }),
+    runsEnded: new Counter({
+      name: "punctual_runs_ended_total",
+      help: "Runs that reached a terminal state",
+      labelNames: ["class", "state"] as const,
+      registers,
+    }),
+    runsMaterialized: new Counter({
+      name: "punctual_runs_materialized_total",
+      help: "Runs and skips written by materialize",
+      labelNames: ["kind"] as const,
+      registers,
+    }),
+    claims: new Counter({
+      name: "punctual_claims_total",
+      help: "Outcomes of claims, per run or hint",
+      labelNames: ["outcome"] as const,
+      registers,
+    }),
+    staleCompletions: new Counter({
+      name: "punctual_stale_completions_total",
+      help: "Completions and failures refused because another attempt holds the fence",
+      labelNames: ["verb"] as const,
+      registers,
+    }),
+    expiredLeases: new Counter({
+      name: "punctual_expired_leases_total",
+      help: "Attempts whose lease ran out",
+      registers,
+    }),
+    passes: new Counter({
+      name: "punctual_passes_total",
+      help: "Passes of background loops",
+      labelNames: ["loop", "outcome"] as const,
+      registers,
+    }),
+    passSeconds: new Histogram({
+      name: "punctual_pass_seconds",
+      help: "How long passes of background loops took",
+      labelNames: ["loop"] as const,
+      buckets: VERB_BUCKETS,
+      registers,
+    }),
+    verbSeconds: new Histogram({
+      name: "punctual_verb_seconds",
+      help: "How long verbs (one batch transaction) took",
+      labelNames: ["verb"] as const,
+      buckets: VERB_BUCKETS,
+      registers,
+    }),
+    verbFaults: new Counter({
+      name: "punctual_verb_faults_total",
+      help: "Verbs that threw, by SQLSTATE class or error code",
+      labelNames: ["verb", "code"] as const,
+      registers,
+    }),
+    hintsPublished: new Counter({
+      name: "punctual_hints_published_total",
+      help: "Hints handed to Redis",
+      labelNames: ["class"] as const,
+      registers,
+    }),
+    hintsLost: new Counter({
+      name: "punctual_hints_lost_total",
+      help: "Published hints that Redis no longer had, published again",
+      registers,
+    }),
+    repairs: new Counter({
+      name: "punctual_repairs_total",
+      help: "Rows a sweeper had to put right",
+      labelNames: ["kind"] as const,
+      registers,
+    }),
+    queuedAge: new Gauge({
+      name: "punctual_oldest_queued_age_seconds",
+      help: "Age of the oldest run that is due and not yet started",
+      labelNames: ["class"] as const,
+      registers,
+    }),
+    outboxAge: new Gauge({
+      name: "punctual_outbox_oldest_age_seconds",
+      help: "Age of the oldest available outbox row that is not published",
+      registers,
+    }),
+    scanLag: new Gauge({
+      name: "punctual_scan_lag_seconds",
+      help: "How far the oldest due cursor is behind",
+      registers,
+    }),
+    slotsInUse: new Gauge({
+      name: "punctual_slots_in_use",
+      help: "Slots of this worker that hold a running attempt",
+      labelNames: ["class"] as const,
+      registers,
+    }),
+    redisUp: new Gauge({
+      name: "punctual_redis_up",
+      help: "1 while Redis answers, 0 while dispatch is direct",
+      registers,
+    }),
+    faultySchedules: new Gauge({
+      name: "punctual_schedules_with_fault",
+      help: "Schedules whose rule cannot be computed at the moment",
+      registers,
+    }),
+    httpSeconds: new Histogram({
+      name: "punctual_http_seconds",
+      help: "HTTP calls by route and status class",
+      labelNames: ["route", "status"] as const,
+      buckets: VERB_BUCKETS,
+      registers,
+    }),
+  };
+}
