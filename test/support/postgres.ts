@@ -9,16 +9,14 @@ export type TestDatabase = {
   drop(): Promise<void>;
 };
 
-/** Clones the migrated template (some 30 ms). One for a test file is the ordinary case, one for a test where they would meet. */
+/** Clones the migrated template (30 ms in memory, 300 ms on a busy disk). One for a test file is the ordinary case, one for a test where they would meet. */
 export async function createTestDatabase(): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString("hex")}`;
-  await administer(`create database ${name} template ${inject("templateDatabase")} strategy ${STRATEGY}`);
+  await administer(`create database ${name} template ${inject("templateDatabase")} strategy file_copy`);
   const url = new URL(inject("postgresUrl"));
   url.pathname = `/${name}`;
   return { url: url.href, drop: () => administer(`drop database if exists ${name} with (force)`) };
 }
-
-const STRATEGY = "wal_log";
 
 async function administer(statement: string): Promise<void> {
   const admin = new pg.Client(inject("postgresUrl"));
