@@ -1,0 +1,159 @@
+import { createHash, randomBytes } from "node:crypto";
+import { buffer } from "node:stream/consumers";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { createObjectKey, parseObjectKey } from "../../src/objects/key.ts";
+import type { ObjectStore } from "../../src/objects/port.ts";
+
+/** What every object store must do, whatever it is made of. `makeStore` answers an empty store or one with other keys. */
+export function describeObjectStore(name: string, makeStore: () => Promise<ObjectStore>): void {
+  const mediaType = "text/plain";
+  let used = 0;
+  const freshKey = () => createObjectKey({ runId: RUN, attempt: ++used, fence: 7n, name: "result.txt" });
+  const put = async (store: ObjectStore, bytes: Uint8Array | AsyncIterable<Uint8Array>, key = freshKey()) => {
+    const outcome = await store.put(key, bytes, { mediaType });
+    if (outcome.kind !== "created") throw new Error(`expected a new object, found ${outcome.kind}`);
+    return outcome.object;
+  };
+
+  describe(`an object store: ${name}`, () => {
+    it("gives back the very bytes, with their hash, size and version", async () => {
+      const store = await makeStore();
+      await fc.assert(
+        fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 5000 }), { maxLength: 8 }), async (chunks) => {
+          const whole = Buffer.concat(chunks);
+          const object = await put(store, streamOf(chunks));
+          expect(object).toMatchObject({ size: whole.length, sha256: sha256(whole) });
+          expect(object.version).not.toBe("");
+          expect(await buffer(await store.open(object.uri))).toEqual(whole);
+          expect(await store.stat(object.uri)).toEqual({ uri: object.uri, size: whole.length });
+          expect(await store.verify(object.uri, object)).toEqual({ kind: "intact", object });
+        }),
+        { numRuns: 15 },
+      );
+    });
+
+    it("keeps an object larger than any buffer on the way", async () => {
+      const store = await makeStore();
+      const chunk = randomBytes(1 << 20);
+      const object = await put(store, streamOf(Array.from({ length: 9 }, () => chunk)));
+      expect(object.size).toBe(9 << 20);
+      expect(await store.verify(object.uri, object)).toMatchObject({ kind: "intact" });
+    });
+
+    it("refuses a key that is taken and leaves the first content alone", async () => {
+      const store = await makeStore();
+      const key = freshKey();
+      const first = await put(store, Buffer.from("first"), key);
+      expect(await store.put(key, Buffer.from("second"), { mediaType })).toEqual({ kind: "exists", uri: first.uri });
+      expect(String(await buffer(await store.open(first.uri)))).toBe("first");
+    });
+
+    it("lets exactly one of many writers of one key win, and keeps the winner's bytes whole", async () => {
+      const store = await makeStore();
+      for (let round = 0; round < 5; round++) {
+        const key = freshKey();
+        const contents = Array.from({ length: 12 }, (_, i) => Buffer.alloc(20_000, `writer ${i} `));
+        const outcomes = await Promise.all(contents.map((bytes) => store.put(key, streamOf([bytes]), { mediaType })));
+        const winners = outcomes.flatMap((outcome, i) => (outcome.kind === "created" ? [{ outcome, i }] : []));
+        expect(winners).toHaveLength(1);
+        const { outcome, i } = winners[0]!;
+        expect(await buffer(await store.open(outcome.object.uri))).toEqual(contents[i]);
+      }
+    });
+
+    it("shows nothing of an upload whose source fails half way, and the key can be used afterwards", async () => {
+      const store = await makeStore();
+      const key = freshKey();
+      async function* breaks() {
+        yield Buffer.from("half a ");
+        throw Object.assign(new Error("the worker's connection broke"), {
+          code: "ECONNRESET",
+          errno: -104,
+          syscall: "read",
+        });
+      }
+      await expect(store.put(key, breaks(), { mediaType })).rejects.toThrow("the worker's connection broke");
+      const object = await put(store, Buffer.from("whole"), key);
+      expect(object.size).toBe(5);
+    });
+
+    it("shows nothing while an upload is under way", async () => {
+      const store = await makeStore();
+      const { uri } = await put(store, Buffer.from("x"));
+      await store.remove(uri);
+      const gate = Promise.withResolvers<void>();
+      const key = parseObjectKey(uri.split("/").slice(-3).join("/").replace(/^.*:/, ""));
+      async function* slow() {
+        yield Buffer.from("one");
+        await gate.promise;
+        yield Buffer.from("two");
+      }
+      const upload = store.put(key, slow(), { mediaType });
+      expect(await store.stat(uri)).toBeUndefined();
+      gate.resolve();
+      expect(await upload).toMatchObject({ kind: "created", object: { uri, size: 6 } });
+    });
+
+    it("tells a wrong size, a wrong checksum and a missing object apart", async () => {
+      const store = await makeStore();
+      const object = await put(store, Buffer.from("report"));
+      const wrong = sha256(Buffer.from("rumour"));
+      expect(await store.verify(object.uri, { ...object, sha256: wrong })).toEqual({
+        kind: "mismatch",
+        field: "sha256",
+        expected: wrong,
+        found: object.sha256,
+      });
+      expect(await store.verify(object.uri, { ...object, size: 7 })).toMatchObject({ field: "size", found: "6" });
+      await store.remove(object.uri);
+      expect(await store.verify(object.uri, object)).toEqual({ kind: "missing" });
+      expect(await store.stat(object.uri)).toBeUndefined();
+      await expect(store.open(object.uri)).rejects.toMatchObject({ code: "object-missing", actor: "operator" });
+    });
+
+    it("removes an object twice without complaint and leaves its neighbours", async () => {
+      const store = await makeStore();
+      const runId = RUN;
+      const [a, b] = await Promise.all(
+        ["a.txt", "b.txt"].map((file) =>
+          put(store, Buffer.from(file), createObjectKey({ runId, attempt: 999, fence: 8n, name: file })),
+        ),
+      );
+      await store.remove(a!.uri);
+      await store.remove(a!.uri);
+      expect(await store.verify(b!.uri, b!)).toMatchObject({ kind: "intact" });
+      await store.remove(b!.uri);
+    });
+
+    it("creates and removes neighbours at once without losing one", async () => {
+      const store = await makeStore();
+      const keys = Array.from({ length: 30 }, (_, i) =>
+        createObjectKey({ runId: RUN, attempt: 5000, fence: 9n, name: `n${i}` }),
+      );
+      await Promise.all(
+        keys.map(async (key, i) => {
+          const object = await put(store, Buffer.from(key), key);
+          if (i % 2 === 0) await store.remove(object.uri);
+          else expect(await store.verify(object.uri, object)).toMatchObject({ kind: "intact" });
+        }),
+      );
+    });
+
+    it("refuses an address of another store instead of reading something of its own", async () => {
+      const store = await makeStore();
+      for (const uri of ["elsewhere:a/b/c", "/etc/passwd", ""]) {
+        await expect(store.open(uri)).rejects.toMatchObject({ code: "object-elsewhere" });
+        await expect(store.remove(uri)).rejects.toMatchObject({ code: "object-elsewhere" });
+      }
+    });
+  });
+}
+
+const RUN = "0196a0c1-5c00-8123-8abc-0123456789ab";
+
+export const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
+
+export async function* streamOf(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* chunks;
+}
