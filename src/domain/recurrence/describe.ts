@@ -1,0 +1,235 @@
+/** A compiled rule in plain English. Says only what the tables say: a step that does not divide its unit is spelled out. */
+import type { CompiledCron, CompiledRule, CompiledSingle } from "./compiled.ts";
+import type { CronField, DayToken } from "./cron-fields.ts";
+
+const WEEKDAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"] as const;
+const MONTHS = [
+  "January",
+  "February",
+  "March",
+  "April",
+  "May",
+  "June",
+  "July",
+  "August",
+  "September",
+  "October",
+  "November",
+  "December",
+] as const;
+const ORDINALS = ["", "first", "second", "third", "fourth", "fifth"] as const;
+const TIMES_AT_MOST = 6;
+
+/** A short sentence without its full stop, such as "At 09:00 on Monday to Friday, America/New_York time". */
+export function describeRule(rule: CompiledRule): string {
+  const text = rule.kind === "anyOf" ? rule.rules.map(describeSingle).join("; or ") : describeSingle(rule);
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** What a preview should point out: places where people often expect something else. */
+export function ruleWarnings(rule: CompiledRule): readonly string[] {
+  if (rule.kind === "anyOf") return rule.rules.flatMap(ruleWarnings);
+  if (rule.kind !== "cron") return [];
+  const { fields, hasIdleChoice } = rule;
+  const [month, week] = [fields["day-of-month"], fields["day-of-week"]];
+  const warnings: string[] = [];
+  if ((isSteppedStar(month) && !isWhole(week, 7)) || (isSteppedStar(week) && !isWhole(month, 31))) {
+    warnings.push(
+      "Both day fields must match, because one of them begins with a star; without the star, either would do",
+    );
+  }
+  if (hasIdleChoice) {
+    warnings.push(
+      "gap and overlap change nothing here: with a * in minute or hour the rule follows the clock on the wall",
+    );
+  }
+  for (const [field, size] of [
+    [fields.second, 60] as const,
+    [fields.minute, 60] as const,
+    [fields.hour, 24] as const,
+  ]) {
+    const step = Number(/^\*\/(\d+)$/.exec(field.text)?.[1] ?? 1);
+    if (size % step !== 0) warnings.push(`${field.text} is not evenly spaced: it begins anew after ${size - 1}`);
+  }
+  return warnings;
+}
+
+function describeSingle(rule: CompiledSingle): string {
+  switch (rule.kind) {
+    case "cron":
+      return `${describeTime(rule)}${describeDay(rule)}, ${rule.zone.name} time`;
+    case "interval":
+      return `every ${duration(rule.everyMs)}, counted from ${instant(rule.anchorAt)}`;
+    case "dates": {
+      const shown = rule.instants.slice(0, 3).map(instant);
+      const rest = rule.instants.length - shown.length;
+      return rest === 0
+        ? `at ${list(shown)}`
+        : `at ${shown.join(", ")} and ${rest} more instant${rest === 1 ? "" : "s"}`;
+    }
+    case "afterCompletion":
+      return `${duration(rule.delayMs)} after the previous run ended`;
+  }
+}
+
+function describeTime({ fields, timing, gap, overlap }: CompiledCron): string {
+  const { second, minute, hour } = fields;
+  const seconds = second.values;
+  const count = minute.values.length * hour.values.length * seconds.length;
+  if (count <= TIMES_AT_MOST && timing === "fixed") {
+    const policy = [
+      gap === "first" ? "" : gap === "skip" ? ", not when clocks skip it" : ", later by the shift when clocks skip it",
+      overlap === "first"
+        ? ""
+        : overlap === "last"
+          ? ", the last when clocks repeat it"
+          : ", each time when clocks repeat it",
+    ].join("");
+    const times = hour.values.flatMap((h) =>
+      minute.values.flatMap((m) =>
+        seconds.map((s) => [h, m, ...(seconds[0] === 0 && seconds.length === 1 ? [] : [s])]),
+      ),
+    );
+    return `at ${list(times.map((time) => time.map(two).join(":")))}${policy}`;
+  }
+  const every = repeated(second, minute);
+  if (hour.values.length === 24) return every;
+  const hours = hourSpans(hour.values);
+  return `${every}, ${hours}`;
+}
+
+/** The part of the time below the hour. */
+function repeated(second: CronField, minute: CronField): string {
+  const minutes = spacing(minute.values, 60);
+  const byMinute =
+    minutes === 1
+      ? "every minute"
+      : minutes !== undefined
+        ? `every ${minutes} minutes`
+        : minute.values.length === 1 && minute.values[0] === 0
+          ? "every hour on the hour"
+          : `at ${minute.values.length === 1 ? "minute" : "minutes"} ${spans(minute.values, String)} of every hour`;
+  if (second.values.length === 1 && second.values[0] === 0) return byMinute;
+  const seconds = spacing(second.values, 60);
+  if (seconds !== undefined) {
+    const every = seconds === 1 ? "every second" : `every ${seconds} seconds`;
+    return minutes === 1 ? every : `${every} of the minute, ${byMinute}`;
+  }
+  return `at second${second.values.length === 1 ? "" : "s"} ${spans(second.values, String)}, ${byMinute}`;
+}
+
+function describeDay({ fields }: CompiledCron): string {
+  const [month, week] = [fields["day-of-month"], fields["day-of-week"]];
+  const months = isWhole(fields.month, 12) ? "" : ` in ${spans(fields.month.values, (m) => MONTHS[m - 1]!)}`;
+  const byMonth = isWhole(month, 31) ? undefined : dayText(month, (values) => monthDays(values));
+  const byWeek = isWhole(week, 7)
+    ? undefined
+    : dayText(week, (values) => spans(mondayFirst(values), (d) => WEEKDAYS[d]!));
+  const isBoth = month.isStarred || week.isStarred;
+  // Either field may match where neither is starred, so a field that holds every day makes the other idle.
+  if (!isBoth && (byMonth === undefined || byWeek === undefined)) return ` every day${months}`;
+  if (byMonth === undefined && byWeek === undefined) return months === "" ? "" : ` every day${months}`;
+  if (byMonth === undefined) return ` on ${byWeek}${months}`;
+  if (byWeek === undefined) return ` on ${byMonth}${months}`;
+  return isBoth ? ` on ${byWeek} that is also ${byMonth}${months}` : ` on ${byMonth} or on ${byWeek}${months}`;
+}
+
+function dayText(field: CronField, values: (values: readonly number[]) => string): string {
+  const parts = field.tokens.map(tokenText);
+  if (field.values.length > 0) parts.unshift(values(field.values));
+  return list(parts);
+}
+
+function monthDays(values: readonly number[]): string {
+  return `day${values.length === 1 ? "" : "s"} ${spans(values, String)} of the month`;
+}
+
+function tokenText(token: DayToken): string {
+  switch (token.form) {
+    case "lastDay":
+      return token.before === 0
+        ? "the last day of the month"
+        : `${plural(token.before, "day")} before the last of the month`;
+    case "workdayNearest":
+      return `the weekday nearest day ${token.day} of the month`;
+    case "lastWorkday":
+      return "the last weekday of the month";
+    case "lastWeekday":
+      return `the last ${WEEKDAYS[token.weekday]!} of the month`;
+    case "nthWeekday":
+      return `the ${ORDINALS[token.nth]!} ${WEEKDAYS[token.weekday]!} of the month`;
+  }
+}
+
+function isSteppedStar(field: CronField): boolean {
+  return field.isStarred && field.text.includes("/");
+}
+
+function isWhole(field: CronField, size: number): boolean {
+  return field.values.length === size;
+}
+
+/** The even distance between values all round the cycle, if there is one. */
+function spacing(values: readonly number[], size: number): number | undefined {
+  const step = size / values.length;
+  return Number.isInteger(step) && step < size && values.every((value, k) => value === k * step) ? step : undefined;
+}
+
+function hourSpans(hours: readonly number[]): string {
+  const step = spacing(hours, 24);
+  if (step !== undefined) return `in every ${ordinalNumber(step)} hour from midnight`;
+  return `in the ${hours.length === 1 ? "hour" : "hours"} ${spans(hours, (h) => `${two(h)}:00`)}`;
+}
+
+function ordinalNumber(n: number): string {
+  return n === 2 ? "second" : n === 3 ? "third" : `${n}th`;
+}
+
+/** Sunday last, so that Saturday and Sunday stand together. */
+function mondayFirst(values: readonly number[]): readonly number[] {
+  return values.includes(0) && values.includes(6) ? [...values.filter((value) => value > 0), 0] : values;
+}
+
+/** Runs of three and more become "a to b". */
+function spans(values: readonly number[], name: (value: number) => string): string {
+  const parts: string[] = [];
+  for (let start = 0; start < values.length; ) {
+    let end = start;
+    while (end + 1 < values.length && follows(values[end]!, values[end + 1]!)) end += 1;
+    if (end - start >= 2) parts.push(`${name(values[start]!)} to ${name(values[end]!)}`);
+    else for (let k = start; k <= end; k += 1) parts.push(name(values[k]!));
+    start = end + 1;
+  }
+  return list(parts);
+}
+
+function follows(a: number, b: number): boolean {
+  return b === a + 1 || (a === 6 && b === 0);
+}
+
+function list(parts: readonly string[]): string {
+  return parts.length < 2 ? (parts[0] ?? "") : `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)!}`;
+}
+
+function duration(ms: number): string {
+  for (const [unit, size] of [
+    ["day", 86_400_000] as const,
+    ["hour", 3_600_000] as const,
+    ["minute", 60_000] as const,
+  ]) {
+    if (ms >= size && ms % size === 0) return plural(ms / size, unit);
+  }
+  return ms % 1000 === 0 ? plural(ms / 1000, "second") : plural(ms, "millisecond");
+}
+
+function plural(n: number, unit: string): string {
+  return `${n} ${unit}${n === 1 ? "" : "s"}`;
+}
+
+function two(n: number): string {
+  return String(n).padStart(2, "0");
+}
+
+function instant(at: number): string {
+  return new Date(at).toISOString().replace(/\.000Z$/, "Z");
+}

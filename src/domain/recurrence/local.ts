@@ -1,0 +1,24 @@
+/** Instants and rules in the words of the people who wait for them. */
+import { DateTime } from "luxon";
+import { callerError } from "../../kernel/errors.ts";
+import { PinnedZone } from "./luxon-zone.ts";
+import type { ZoneSource } from "./zone-source.ts";
+
+export { describeRule } from "./describe.ts";
+
+/**
+ * The instant `at` (epoch milliseconds) as a wall time of `zone` in RFC 9557: `2026-09-23T09:00:00-04:00[America/New_York]`.
+ * Throws a caller's error for an unknown zone.
+ */
+export function toLocal(zone: string, at: number, zones: ZoneSource): string {
+  const found = zones.findZone(zone);
+  if (found === undefined) {
+    throw callerError("unknown-zone", "The time zone database has no zone of this name", {
+      zone,
+      version: zones.version,
+    });
+  }
+  const local = DateTime.fromMillis(Math.floor(at), { zone: new PinnedZone(found) });
+  const text = local.toISO({ suppressMilliseconds: true, includeOffset: false });
+  return `${text}${local.zone.formatOffset(at, "short")}[${zone}]`;
+}
