@@ -1,0 +1,78 @@
+import { messageOf } from "../kernel/errors.ts";
+import { storableText } from "../kernel/storable.ts";
+import type { StagedOutput } from "./context.ts";
+
+/** How one attempt of a job ended. `retryAfterMs` asks for a later retry than the back-off's; failures' text is storable. */
+export type HandlerOutcome = { kind: "succeeded"; output?: StagedOutput } | HandlerFailure;
+
+export type HandlerFailure = {
+  kind: "failed";
+  /** true: the run may be tried again; false: it ends as failed. */
+  transient: boolean;
+  code: string;
+  message: string;
+  retryAfterMs?: number;
+};
+
+/** What a job throws to say how it failed. Make one with transientFailure or permanentFailure. */
+export class JobFailure extends Error {
+  readonly transient: boolean;
+  readonly code: string;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(failure: { transient: boolean; code: string; message: string; retryAfterMs?: number; cause?: unknown }) {
+    super(failure.message, { cause: failure.cause });
+    this.name = "JobFailure";
+    this.transient = failure.transient;
+    this.code = failure.code;
+    this.retryAfterMs = failure.retryAfterMs;
+  }
+}
+
+/** `throw transientFailure("upstream-busy", "…")`: trying again may help, at the earliest after `retryAfterMs`. */
+export function transientFailure(
+  code: string,
+  message: string,
+  options: { retryAfterMs?: number; cause?: unknown } = {},
+): JobFailure {
+  return new JobFailure({ transient: true, code, message, ...options });
+}
+
+/** `throw permanentFailure("no-such-account", "…")`: trying again cannot help; the run fails now. */
+export function permanentFailure(code: string, message: string, options: { cause?: unknown } = {}): JobFailure {
+  return new JobFailure({ transient: false, code, message, ...options });
+}
+
+/**
+ * Whatever was thrown, as an outcome. A JobFailure says itself what it is; after an abort the rest is `aborted`;
+ * anything unknown is transient (`handler-error`), because a retry is bounded and a lost run is not.
+ */
+export function failureOf(thrown: unknown, signal: AbortSignal): HandlerFailure {
+  if (thrown instanceof JobFailure) {
+    return {
+      kind: "failed",
+      transient: thrown.transient,
+      code: storableText(thrown.code, CODE_LIMIT),
+      message: storableText(thrown.message),
+      ...retryAfter(thrown.retryAfterMs),
+    };
+  }
+  const code = signal.aborted ? "aborted" : "handler-error";
+  return { kind: "failed", transient: true, code, message: storableText(describe(thrown)) };
+}
+
+const CODE_LIMIT = 100;
+
+function retryAfter(ms: number | undefined) {
+  return ms !== undefined && Number.isFinite(ms) && ms > 0 ? { retryAfterMs: Math.ceil(ms) } : {};
+}
+
+/** A thrown value can be anything, also an object whose own toString throws. */
+function describe(thrown: unknown): string {
+  try {
+    const text = messageOf(thrown);
+    return typeof text === "string" && text !== "" ? text : "The job failed without a message";
+  } catch {
+    return "The job threw something that cannot be shown";
+  }
+}

@@ -1,0 +1,73 @@
+import type { RunState, SkipReason, Trigger } from "../../domain/states.ts";
+import type { Instant } from "../../kernel/clock.ts";
+import type { Uuid } from "../../kernel/ids.ts";
+import { type Queryable, sql } from "../database.ts";
+import { instantText } from "../values.ts";
+
+/**
+ * A tenant's runs of a period as they stand now, oldest first: history, and for open runs what live_run says.
+ * Keyset pages: (scheduled_at, id) is the primary key's order, and the last row seen is the whole cursor. Walks
+ * run_of_tenant; only the partitions of the period are opened.
+ *
+ * $1 tenant, $2 from (inclusive), $3 to (exclusive), $4 id of the last row seen at $2, $5 rows a page
+ */
+const RUN_SUMMARY_PAGE = sql(
+  "run_summary_page",
+  `select r.id, r.schedule_id as "scheduleId", s.name as "scheduleName", r.class, r.trigger,
+          case when r.state = 'open' then coalesce(l.state, 'queued') else r.state end as state,
+          r.skip_reason as "skipReason", coalesce(l.attempt, r.attempts) as attempts,
+          r.scheduled_at as "scheduledAt", r.due_at as "dueAt",
+          coalesce(r.started_at, l.started_at) as "startedAt", r.finished_at as "finishedAt",
+          r.result_size::float8 as "resultSize", r.error_code as "errorCode", r.error_message as "errorMessage"
+     from run r
+     left join live_run l on l.id = r.id and r.state = 'open'
+     left join schedule s on s.id = r.schedule_id
+    where r.tenant_id = $1::uuid
+      and r.scheduled_at >= $2::timestamptz and r.scheduled_at < $3::timestamptz
+      and (r.scheduled_at, r.id) > ($2::timestamptz, $4::uuid)
+    order by r.scheduled_at, r.id
+    limit $5`,
+);
+
+const PAGE_ROWS = 1000;
+const BEFORE_EVERY_ID: Uuid = "00000000-0000-0000-0000-000000000000";
+
+export type RunSummary = {
+  id: Uuid;
+  scheduleId: Uuid | null;
+  scheduleName: string | null;
+  class: string;
+  trigger: Trigger;
+  state: RunState;
+  skipReason: SkipReason | null;
+  attempts: number;
+  scheduledAt: Instant;
+  dueAt: Instant;
+  startedAt: Instant | null;
+  finishedAt: Instant | null;
+  resultSize: number | null;
+  errorCode: string | null;
+  errorMessage: string | null;
+};
+
+/** Runs whose nominal instant lies in [fromAt, toAt), oldest first, in pages of at most `pageRows`. */
+export async function* runsBetween(
+  db: Queryable,
+  tenantId: Uuid,
+  fromAt: Instant,
+  toAt: Instant,
+  pageRows: number = PAGE_ROWS,
+): AsyncGenerator<readonly RunSummary[]> {
+  let at = fromAt;
+  let after = BEFORE_EVERY_ID;
+  for (;;) {
+    const values = [tenantId, instantText(at), instantText(toAt), after, pageRows];
+    const rows = await db.query<RunSummary>(RUN_SUMMARY_PAGE, values);
+    const last = rows.at(-1);
+    if (last === undefined) return;
+    yield rows;
+    if (rows.length < pageRows) return;
+    at = last.scheduledAt;
+    after = last.id;
+  }
+}
