@@ -1,0 +1,484 @@
+-- What the migrations add up to. Written by test/store/migrate.test.ts: npx vitest run test/store/migrate.test.ts -u
+
+table api_key
+  column id uuid not null
+  column tenant_id uuid not null
+  column prefix text not null
+  column secret_hash bytea not null
+  column role text not null
+  column label text not null default ''::text
+  column created_at timestamp with time zone not null default clock_timestamp()
+  column expires_at timestamp with time zone
+  column revoked_at timestamp with time zone
+  column last_used_at timestamp with time zone
+  constraint an_api_key_has_a_known_role CHECK ((role = ANY (ARRAY['admin'::text, 'owner'::text, 'operator'::text, 'viewer'::text, 'worker'::text])))
+  constraint an_api_key_is_hashed CHECK ((length(secret_hash) = 32))
+  constraint api_key_pkey PRIMARY KEY (id)
+  constraint api_key_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id)
+  CREATE UNIQUE INDEX api_key_pkey ON public.api_key USING btree (id)
+  CREATE UNIQUE INDEX api_key_prefix ON public.api_key USING btree (prefix)
+
+partitioned table attempt by RANGE (scheduled_at)
+  column scheduled_at timestamp with time zone not null
+  column run_id uuid not null
+  column n integer not null
+  column claim_id uuid not null
+  column fence bigint not null
+  column worker text not null
+  column started_at timestamp with time zone not null
+  column ended_at timestamp with time zone
+  column outcome text
+  column error_code text
+  column error_message text
+  column progress jsonb
+  column log_uri text
+  constraint an_attempt_ends_in_a_known_way CHECK ((outcome = ANY (ARRAY['failed'::text, 'expired'::text, 'canceled'::text, 'released'::text])))
+  constraint an_attempt_error_is_bounded CHECK ((length(error_message) <= 4000))
+  constraint an_ended_attempt_has_an_outcome CHECK (((ended_at IS NULL) = (outcome IS NULL)))
+  constraint attempt_pkey PRIMARY KEY (scheduled_at, run_id, n)
+  constraint attempts_count_from_1 CHECK ((n >= 1))
+  CREATE UNIQUE INDEX attempt_pkey ON ONLY public.attempt USING btree (scheduled_at, run_id, n)
+
+table audit_event
+  column id bigint not null identity always
+  column tenant_id uuid not null
+  column at timestamp with time zone not null default clock_timestamp()
+  column actor text not null
+  column action text not null
+  column subject text not null
+  column request_id text
+  column before jsonb
+  column after jsonb
+  constraint audit_event_pkey PRIMARY KEY (id)
+  CREATE INDEX audit_event_of_tenant ON public.audit_event USING btree (tenant_id, at DESC, id DESC)
+  CREATE UNIQUE INDEX audit_event_pkey ON public.audit_event USING btree (id)
+
+sequence audit_event_id_seq as bigint start 1 increment 1 cache 1
+
+table authority_epoch
+  column only_row boolean not null default true
+  column epoch integer not null
+  column system_identifier bigint not null
+  column timeline integer not null
+  column raised_at timestamp with time zone not null default clock_timestamp()
+  constraint an_epoch_is_positive CHECK (((epoch >= 1) AND (epoch <= 4194303)))
+  constraint authority_epoch_pkey PRIMARY KEY (only_row)
+  constraint there_is_one_authority CHECK (only_row)
+  CREATE UNIQUE INDEX authority_epoch_pkey ON public.authority_epoch USING btree (only_row)
+
+table bucket_directory
+  column bucket smallint not null
+  column shard smallint not null default 0
+  column version bigint not null default 1
+  constraint a_bucket_is_one_of_1024 CHECK (((bucket >= 0) AND (bucket <= 1023)))
+  constraint bucket_directory_pkey PRIMARY KEY (bucket)
+  CREATE UNIQUE INDEX bucket_directory_pkey ON public.bucket_directory USING btree (bucket)
+
+CREATE OR REPLACE FUNCTION public.bucket_of(id uuid)
+ RETURNS smallint
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+RETURN ((((get_byte(uuid_send(id), 6) & 3) << 8) | get_byte(uuid_send(id), 7)))::smallint
+
+table calendar
+  column tenant_id uuid not null
+  column name text not null
+  column version integer not null
+  column definition jsonb not null
+  column created_at timestamp with time zone not null default clock_timestamp()
+  constraint calendar_pkey PRIMARY KEY (tenant_id, name, version)
+  constraint calendar_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id)
+  CREATE UNIQUE INDEX calendar_pkey ON public.calendar USING btree (tenant_id, name, version)
+
+table dead_letter
+  column run_id uuid not null
+  column scheduled_at timestamp with time zone not null
+  column tenant_id uuid not null
+  column schedule_id uuid
+  column class text not null
+  column reason text not null
+  column fingerprint text not null
+  column attempts integer not null
+  column error_message text
+  column created_at timestamp with time zone not null
+  column resolved_at timestamp with time zone
+  column resolution text
+  column resolved_by text
+  constraint a_dead_letter_is_resolved_in_a_known_way CHECK ((resolution = ANY (ARRAY['replayed'::text, 'dismissed'::text])))
+  constraint a_resolution_has_a_time CHECK (((resolved_at IS NULL) = (resolution IS NULL)))
+  constraint dead_letter_pkey PRIMARY KEY (run_id)
+  CREATE INDEX dead_letter_of_schedule ON public.dead_letter USING btree (schedule_id, created_at DESC) WHERE (schedule_id IS NOT NULL)
+  CREATE INDEX dead_letter_open ON public.dead_letter USING btree (tenant_id, created_at DESC, run_id) WHERE (resolved_at IS NULL)
+  CREATE UNIQUE INDEX dead_letter_pkey ON public.dead_letter USING btree (run_id)
+
+table effect
+  column id uuid not null
+  column tenant_id uuid not null
+  column run_id uuid not null
+  column object_id uuid
+  column kind text not null
+  column action_id text not null
+  column state text not null default 'pending'::text
+  column request jsonb not null
+  column on_uncertain text not null default 'hold'::text
+  column attempts integer not null default 0
+  column fence bigint
+  column lease_until timestamp with time zone
+  column first_sent_at timestamp with time zone
+  column external_id text
+  column error_message text
+  column resolution text
+  column created_at timestamp with time zone not null default clock_timestamp()
+  column settled_at timestamp with time zone
+  constraint an_action_is_made_once UNIQUE (run_id, action_id)
+  constraint an_effect_is_in_a_known_state CHECK ((state = ANY (ARRAY['pending'::text, 'sending'::text, 'sent'::text, 'uncertain'::text, 'failed'::text, 'resolved'::text])))
+  constraint an_uncertain_effect_has_a_policy CHECK ((on_uncertain = ANY (ARRAY['hold'::text, 'resend'::text, 'drop'::text])))
+  constraint effect_pkey PRIMARY KEY (id)
+  constraint sending_means_leased CHECK (((state = 'sending'::text) = (lease_until IS NOT NULL)))
+  CREATE UNIQUE INDEX an_action_is_made_once ON public.effect USING btree (run_id, action_id)
+  CREATE UNIQUE INDEX effect_pkey ON public.effect USING btree (id)
+  CREATE INDEX effect_unsettled ON public.effect USING btree (tenant_id, created_at) WHERE (state = ANY (ARRAY['pending'::text, 'sending'::text, 'uncertain'::text]))
+
+table effect_attempt
+  column effect_id uuid not null
+  column n integer not null
+  column fence bigint not null
+  column started_at timestamp with time zone not null
+  column ended_at timestamp with time zone
+  column outcome text
+  column external_id text
+  column error_message text
+  constraint an_effect_attempt_ends_in_a_known_way CHECK ((outcome = ANY (ARRAY['sent'::text, 'retry'::text, 'uncertain'::text, 'failed'::text])))
+  constraint effect_attempt_pkey PRIMARY KEY (effect_id, n)
+  CREATE UNIQUE INDEX effect_attempt_pkey ON public.effect_attempt USING btree (effect_id, n)
+
+sequence fence_seq as bigint start 1 increment 1 cache 1
+
+table history_floor
+  column only_row boolean not null default true
+  column floor_at timestamp with time zone not null
+  constraint history_floor_pkey PRIMARY KEY (only_row)
+  constraint there_is_one_floor CHECK (only_row)
+  CREATE UNIQUE INDEX history_floor_pkey ON public.history_floor USING btree (only_row)
+
+CREATE OR REPLACE FUNCTION public.instant_of(id uuid)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+RETURN to_timestamp((((((('x'::text || "left"((id)::text, 8)) || substr((id)::text, 10, 4)))::bit(48))::bigint)::double precision / (1000.0)::double precision))
+
+table live_run with (autovacuum_vacuum_cost_delay=1, autovacuum_vacuum_scale_factor=0.05, fillfactor=50)
+  column id uuid not null
+  column scheduled_at timestamp with time zone not null
+  column schedule_id uuid
+  column tenant_id uuid not null
+  column class text not null
+  column lane smallint not null
+  column revision integer
+  column state text not null
+  column guard uuid
+  column not_before timestamp with time zone not null
+  column due_at timestamp with time zone not null
+  column admitted_at timestamp with time zone not null
+  column started_at timestamp with time zone
+  column start_deadline timestamp with time zone
+  column attempt integer not null default 0
+  column budget_from timestamp with time zone not null
+  column budget_attempt integer not null default 0
+  column interruptions integer not null default 0
+  column expiries integer not null default 0
+  column held_by text not null default 'none'::text
+  column fence bigint
+  column claim_id uuid
+  column worker text
+  column lease_until timestamp with time zone
+  column last_heartbeat_at timestamp with time zone
+  column deadline_at timestamp with time zone
+  column cancel_requested_at timestamp with time zone
+  column own_work boolean not null default false
+  constraint a_lane_is_strict_normal_or_late CHECK ((lane = ANY (ARRAY[0, 1, 2])))
+  constraint a_live_run_is_in_a_known_state CHECK ((state = ANY (ARRAY['queued'::text, 'blocked'::text, 'running'::text, 'retrying'::text])))
+  constraint a_run_is_held_by_a_known_cause CHECK ((held_by = ANY (ARRAY['none'::text, 'overlap'::text, 'tenant-limit'::text, 'rate'::text, 'replay'::text])))
+  constraint a_started_run_had_an_attempt CHECK (((attempt > 0) OR (started_at IS NULL)))
+  constraint live_run_pkey PRIMARY KEY (id)
+  constraint only_a_blocked_run_has_no_guard CHECK (((state = 'blocked'::text) = (guard IS NULL)))
+  constraint running_means_leased CHECK ((((state = 'running'::text) = (lease_until IS NOT NULL)) AND ((state = 'running'::text) = (fence IS NOT NULL)) AND ((state = 'running'::text) = (claim_id IS NOT NULL)) AND ((state = 'running'::text) = (deadline_at IS NOT NULL))))
+  CREATE UNIQUE INDEX live_run_guard ON public.live_run USING btree (guard)
+  CREATE INDEX live_run_of_class ON public.live_run USING btree (tenant_id, class, scheduled_at)
+  CREATE INDEX live_run_of_schedule ON public.live_run USING btree (schedule_id, scheduled_at)
+  CREATE UNIQUE INDEX live_run_pkey ON public.live_run USING btree (id)
+
+table object
+  column id uuid not null
+  column tenant_id uuid not null
+  column run_id uuid not null
+  column attempt integer not null
+  column fence bigint not null
+  column name text not null
+  column state text not null
+  column uri text not null
+  column version text
+  column sha256 text
+  column size bigint
+  column media_type text not null
+  column granted_until timestamp with time zone not null
+  column pin_until timestamp with time zone
+  column created_at timestamp with time zone not null default clock_timestamp()
+  column referenced_at timestamp with time zone
+  constraint a_sha256_is_64_hex_digits CHECK ((sha256 ~ '^[0-9a-f]{64}$'::text))
+  constraint a_staged_object_was_verified CHECK (((state = 'granted'::text) OR (state = ANY (ARRAY['deleting'::text, 'deleted'::text])) OR ((sha256 IS NOT NULL) AND (size IS NOT NULL))))
+  constraint an_object_is_in_a_known_state CHECK ((state = ANY (ARRAY['granted'::text, 'staged'::text, 'referenced'::text, 'deleting'::text, 'deleted'::text])))
+  constraint object_pkey PRIMARY KEY (id)
+  CREATE INDEX object_of_run ON public.object USING btree (run_id)
+  CREATE UNIQUE INDEX object_pkey ON public.object USING btree (id)
+  CREATE INDEX object_to_clean ON public.object USING btree (state, created_at) WHERE (state = ANY (ARRAY['granted'::text, 'staged'::text, 'deleting'::text]))
+
+table operation
+  column id uuid not null
+  column tenant_id uuid not null
+  column schedule_id uuid
+  column kind text not null
+  column state text not null default 'pending'::text
+  column arguments jsonb not null
+  column cursor jsonb
+  column done bigint not null default 0
+  column failed bigint not null default 0
+  column total bigint
+  column pace_per_second integer
+  column actor text not null
+  column reason text
+  column created_at timestamp with time zone not null default clock_timestamp()
+  column updated_at timestamp with time zone not null default clock_timestamp()
+  column finished_at timestamp with time zone
+  constraint an_operation_is_in_a_known_state CHECK ((state = ANY (ARRAY['pending'::text, 'working'::text, 'done'::text, 'canceled'::text, 'failed'::text])))
+  constraint operation_pkey PRIMARY KEY (id)
+  CREATE INDEX operation_open ON public.operation USING btree (created_at) WHERE (state = ANY (ARRAY['pending'::text, 'working'::text]))
+  CREATE UNIQUE INDEX operation_pkey ON public.operation USING btree (id)
+
+table outbox with (autovacuum_vacuum_cost_delay=1, autovacuum_vacuum_scale_factor=0.05, fillfactor=80)
+  column id bigint not null identity always
+  column kind text not null
+  column tenant_id uuid not null
+  column class text not null
+  column lane smallint not null
+  column available_at timestamp with time zone not null
+  column runs uuid[] not null
+  column published_at timestamp with time zone
+  column publish_no integer not null default 0
+  constraint a_published_row_has_a_number CHECK (((published_at IS NULL) OR (publish_no >= 1)))
+  constraint an_intent_is_of_a_known_kind CHECK ((kind = ANY (ARRAY['run'::text, 'effect'::text, 'schedule'::text])))
+  constraint an_outbox_lane_is_known CHECK ((lane = ANY (ARRAY[0, 1, 2])))
+  constraint an_outbox_row_names_1_to_32_runs CHECK (((cardinality(runs) >= 1) AND (cardinality(runs) <= 32)))
+  constraint outbox_pkey PRIMARY KEY (id)
+  CREATE UNIQUE INDEX outbox_pkey ON public.outbox USING btree (id)
+  CREATE INDEX outbox_published ON public.outbox USING btree (published_at) WHERE (published_at IS NOT NULL)
+  CREATE INDEX outbox_unpublished ON public.outbox USING btree (kind, class, tenant_id, lane, available_at, id) WHERE (published_at IS NULL)
+
+sequence outbox_id_seq as bigint start 1 increment 1 cache 1
+
+table quota
+  column tenant_id uuid not null
+  column class text not null
+  column max_running integer
+  column start_rate_per_second integer
+  column weight integer not null default 1
+  column version bigint not null default 1
+  constraint a_running_limit_is_not_negative CHECK ((max_running >= 0))
+  constraint a_start_rate_is_positive CHECK ((start_rate_per_second > 0))
+  constraint a_weight_is_between_1_and_1000 CHECK (((weight >= 1) AND (weight <= 1000)))
+  constraint quota_pkey PRIMARY KEY (tenant_id, class)
+  constraint quota_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id)
+  CREATE UNIQUE INDEX quota_pkey ON public.quota USING btree (tenant_id, class)
+
+table request_key
+  column scope uuid not null
+  column key text not null
+  column request_sha256 bytea not null
+  column subject uuid not null
+  column answer jsonb
+  column created_at timestamp with time zone not null default clock_timestamp()
+  constraint a_request_is_known_by_its_hash CHECK ((length(request_sha256) = 32))
+  constraint a_request_key_is_short CHECK (((length(key) >= 1) AND (length(key) <= 255)))
+  constraint request_key_pkey PRIMARY KEY (scope, key)
+  CREATE INDEX request_key_age ON public.request_key USING btree (created_at)
+  CREATE UNIQUE INDEX request_key_pkey ON public.request_key USING btree (scope, key)
+
+table rollup_minute
+  column tenant_id uuid not null
+  column class text not null
+  column minute_at timestamp with time zone not null
+  column started integer not null default 0
+  column succeeded integer not null default 0
+  column failed integer not null default 0
+  column canceled integer not null default 0
+  column lateness integer[] not null default '{}'::integer[]
+  constraint rollup_minute_pkey PRIMARY KEY (tenant_id, class, minute_at)
+  CREATE UNIQUE INDEX rollup_minute_pkey ON public.rollup_minute USING btree (tenant_id, class, minute_at)
+
+partitioned table run by RANGE (scheduled_at)
+  column id uuid not null
+  column scheduled_at timestamp with time zone not null
+  column schedule_id uuid
+  column tenant_id uuid not null
+  column class text not null
+  column due_at timestamp with time zone not null
+  column admitted_at timestamp with time zone not null
+  column materialized_at timestamp with time zone not null
+  column prev_scheduled_at timestamp with time zone
+  column revision integer
+  column trigger text not null
+  column state text not null
+  column skip_reason text
+  column attempts integer not null default 0
+  column accepted_fence bigint
+  column started_at timestamp with time zone
+  column finished_at timestamp with time zone
+  column job jsonb
+  column payload jsonb
+  column result_uri text
+  column result_version text
+  column result_sha256 text
+  column result_size bigint
+  column result_media_type text
+  column result_object uuid
+  column cancel_requested_at timestamp with time zone
+  column cancel_accepted_at timestamp with time zone
+  column error_code text
+  column error_message text
+  constraint a_canceled_run_was_accepted_as_canceled CHECK (((state = 'canceled'::text) = (cancel_accepted_at IS NOT NULL)))
+  constraint a_result_is_whole CHECK ((((result_uri IS NULL) = (result_sha256 IS NULL)) AND ((result_uri IS NULL) = (result_size IS NULL))))
+  constraint a_run_has_a_revision_or_its_own_job CHECK (((revision IS NOT NULL) OR (job IS NOT NULL)))
+  constraint a_run_id_carries_its_nominal_instant CHECK ((scheduled_at = instant_of(id)))
+  constraint a_run_is_in_a_known_state CHECK ((state = ANY (ARRAY['open'::text, 'succeeded'::text, 'failed'::text, 'canceled'::text, 'skipped'::text])))
+  constraint a_run_is_triggered_by_a_known_cause CHECK ((trigger = ANY (ARRAY['schedule'::text, 'manual'::text, 'backfill'::text, 'catch-up'::text, 'api'::text])))
+  constraint a_skip_has_a_reason CHECK (((state = 'skipped'::text) = (skip_reason IS NOT NULL)))
+  constraint an_ended_run_has_an_end CHECK (((state = 'open'::text) = (finished_at IS NULL)))
+  constraint an_error_message_is_bounded CHECK ((length(error_message) <= 4000))
+  constraint only_success_has_a_result CHECK (((result_uri IS NULL) OR (state = 'succeeded'::text)))
+  constraint run_pkey PRIMARY KEY (scheduled_at, id)
+  constraint success_was_accepted_from_a_fence CHECK (((state <> 'succeeded'::text) OR (accepted_fence IS NOT NULL)))
+  CREATE INDEX run_of_schedule ON ONLY public.run USING btree (schedule_id, scheduled_at DESC, id DESC)
+  CREATE INDEX run_of_tenant ON ONLY public.run USING btree (tenant_id, scheduled_at DESC, id DESC)
+  CREATE UNIQUE INDEX run_pkey ON ONLY public.run USING btree (scheduled_at, id)
+
+table scanner
+  column id uuid not null
+  column epoch bigint not null default 1
+  column started_at timestamp with time zone not null default clock_timestamp()
+  column expires_at timestamp with time zone not null
+  constraint scanner_pkey PRIMARY KEY (id)
+  CREATE UNIQUE INDEX scanner_pkey ON public.scanner USING btree (id)
+
+table schedule
+  column id uuid not null
+  column tenant_id uuid not null
+  column bucket smallint not null generated bucket_of(id)
+  column key text
+  column name text not null
+  column labels jsonb not null default '{}'::jsonb
+  column managed_by text
+  column status text not null default 'active'::text
+  column revision integer not null default 1
+  column notes text
+  column created_at timestamp with time zone not null
+  column updated_at timestamp with time zone not null
+  constraint a_revision_counts_from_1 CHECK ((revision >= 1))
+  constraint a_schedule_has_a_known_status CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'finished'::text, 'deleted'::text])))
+  constraint a_schedule_key_is_short CHECK (((length(key) >= 1) AND (length(key) <= 200)))
+  constraint a_schedule_name_is_short CHECK (((length(name) >= 1) AND (length(name) <= 200)))
+  constraint schedule_pkey PRIMARY KEY (id)
+  CREATE UNIQUE INDEX schedule_key ON public.schedule USING btree (tenant_id, key) WHERE ((key IS NOT NULL) AND (status <> 'deleted'::text))
+  CREATE INDEX schedule_of_tenant ON public.schedule USING btree (tenant_id, id DESC)
+  CREATE UNIQUE INDEX schedule_pkey ON public.schedule USING btree (id)
+
+table schedule_cursor with (fillfactor=70)
+  column schedule_id uuid not null
+  column bucket smallint not null generated bucket_of(schedule_id)
+  column tenant_id uuid not null
+  column revision integer not null
+  column next_run_at timestamp with time zone
+  column next_due_at timestamp with time zone
+  column chain_started_at timestamp with time zone not null
+  column chain_reason text not null default 'created'::text
+  column last_nominal_at timestamp with time zone
+  column last_nominal_local text
+  column runs_made bigint not null default 0
+  column tz_version text not null
+  column parser_version smallint not null
+  column calendar_version integer
+  column fault text
+  column fault_retry_at timestamp with time zone
+  constraint a_chain_starts_for_a_known_reason CHECK ((chain_reason = ANY (ARRAY['created'::text, 'revised'::text, 'resumed'::text, 'adopted'::text])))
+  constraint a_due_cursor_has_a_nominal_instant CHECK (((next_due_at IS NULL) OR (next_run_at IS NOT NULL)))
+  constraint schedule_cursor_pkey PRIMARY KEY (schedule_id)
+  CREATE INDEX schedule_cursor_due ON public.schedule_cursor USING btree (next_due_at, bucket) WHERE (next_due_at IS NOT NULL)
+  CREATE INDEX schedule_cursor_fault ON public.schedule_cursor USING btree (fault_retry_at) WHERE (fault IS NOT NULL)
+  CREATE UNIQUE INDEX schedule_cursor_pkey ON public.schedule_cursor USING btree (schedule_id)
+
+table schedule_revision
+  column schedule_id uuid not null
+  column revision integer not null
+  column actor text not null
+  column created_at timestamp with time zone not null
+  column definition jsonb not null
+  column payload jsonb not null
+  constraint schedule_revision_pkey PRIMARY KEY (schedule_id, revision)
+  CREATE UNIQUE INDEX schedule_revision_pkey ON public.schedule_revision USING btree (schedule_id, revision)
+
+table skip_range
+  column schedule_id uuid not null
+  column from_at timestamp with time zone not null
+  column to_at timestamp with time zone not null
+  column tenant_id uuid not null
+  column revision integer not null
+  column reason text not null
+  column instants bigint
+  column prev_scheduled_at timestamp with time zone
+  column created_at timestamp with time zone not null
+  constraint a_counted_range_is_not_empty CHECK (((instants IS NULL) OR (instants >= 1)))
+  constraint a_range_runs_forward CHECK ((to_at >= from_at))
+  constraint skip_range_pkey PRIMARY KEY (schedule_id, from_at)
+  CREATE UNIQUE INDEX skip_range_pkey ON public.skip_range USING btree (schedule_id, from_at)
+
+table tenant
+  column id uuid not null
+  column name text not null
+  column status text not null default 'active'::text
+  column created_at timestamp with time zone not null default clock_timestamp()
+  constraint a_tenant_is_active_or_suspended CHECK ((status = ANY (ARRAY['active'::text, 'suspended'::text])))
+  constraint a_tenant_name_is_short CHECK (((length(name) >= 1) AND (length(name) <= 200)))
+  constraint tenant_pkey PRIMARY KEY (id)
+  CREATE UNIQUE INDEX tenant_name ON public.tenant USING btree (name)
+  CREATE UNIQUE INDEX tenant_pkey ON public.tenant USING btree (id)
+
+table tz_data
+  column version text not null
+  column sha256 bytea not null
+  column bytes bytea not null
+  column adopted_at timestamp with time zone
+  constraint a_sha256_has_32_bytes CHECK ((length(sha256) = 32))
+  constraint tz_data_pkey PRIMARY KEY (version)
+  CREATE UNIQUE INDEX tz_data_pkey ON public.tz_data USING btree (version)
+
+table usage with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000, fillfactor=30)
+  column tenant_id uuid not null
+  column class text not null
+  column running integer not null default 0
+  column max_running integer
+  column start_rate_per_second integer
+  column starts_window_at timestamp with time zone
+  column starts_in_window integer not null default 0
+  constraint nobody_runs_less_than_nothing CHECK ((running >= 0))
+  constraint usage_pkey PRIMARY KEY (tenant_id, class)
+  CREATE UNIQUE INDEX usage_pkey ON public.usage USING btree (tenant_id, class)
+
+table worker
+  column id uuid not null
+  column name text not null
+  column slots jsonb not null
+  column version text not null
+  column started_at timestamp with time zone not null
+  column seen_at timestamp with time zone not null
+  column stopping boolean not null default false
+  constraint worker_pkey PRIMARY KEY (id)
+  CREATE UNIQUE INDEX worker_pkey ON public.worker USING btree (id)
