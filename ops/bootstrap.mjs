@@ -70,7 +70,8 @@ function versionOf(node) {
 
 /** The Node of package.json; where it is missing or does not run here (musl, say), the system's if that is new enough. */
 function chooseNode() {
-  const ours = join(BIN, "node");
+  // Not the link in .bin: npm makes none when install scripts are forbidden.
+  const ours = join(MODULES, "node", "bin", "node");
   const version = versionOf(ours);
   if (version && isAtLeast(version, OLDEST_NODE_FOR_US)) return ours;
   if (isAtLeast(process.version, OLDEST_NODE_FOR_US) && existsSync(process.execPath)) return process.execPath;
