@@ -1,8 +1,8 @@
-import { existsSync } from "node:fs";
 import pg from "pg";
 import type { TestProject } from "vitest/node";
 import { startPostgres } from "../../src/app/embedded/postgres.ts";
 import { findRedisBinary, startRedis } from "../../src/app/embedded/redis.ts";
+import { migrateToLatest } from "../../src/store/migrate.ts";
 import { makeTemporaryFolder } from "./temporary-folder.ts";
 
 declare module "vitest" {
@@ -59,12 +59,7 @@ async function createTemplate(adminUrl: string): Promise<void> {
   await admin.query(`create database ${TEMPLATE}`);
   const url = new URL(adminUrl);
   url.pathname = `/${TEMPLATE}`;
-  // Until the migrations exist the template is empty.
-  const migrate = new URL("../../src/store/migrate.ts", import.meta.url);
-  if (existsSync(migrate)) {
-    const { migrateToLatest } = await import(migrate.href);
-    await migrateToLatest(url.href);
-  }
+  await migrateToLatest(url.href);
   await admin.query(`alter database ${TEMPLATE} is_template true`);
   // Cloning needs a template without visitors.
   await admin.query(`alter database ${TEMPLATE} allow_connections false`);
