@@ -8,7 +8,7 @@ const EVERYWHERE = ["kernel", "domain"];
 const ZONES = ["kernel", "domain", "store", "authority", "hints", "objects", "handlers", "loops", "dispatch", "api"];
 
 /** Which folder of src may import which. `loops`, `dispatch` and `api` never import each other. */
-const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   kernel: [],
   domain: ["kernel"],
   store: EVERYWHERE,

@@ -1,0 +1,44 @@
+import { describe, expect, it } from "vitest";
+import {
+  EDGES,
+  ENDED_STATES,
+  HELD_BY,
+  LIVE_STATES,
+  SCHEDULE_STATUSES,
+  SKIP_REASONS,
+  TRIGGERS,
+} from "../../src/domain/states.ts";
+import { codeIn, tableIn } from "./table.ts";
+
+const firstColumn = (header: string) => tableIn("docs/lifecycle.md", header).flatMap((row) => codeIn(row[0]));
+
+describe("docs/lifecycle.md", () => {
+  const states = tableIn("docs/lifecycle.md", "state");
+
+  it("has the edges of the program, all of them and no others", () => {
+    expect(Object.fromEntries(states.map((row) => [codeIn(row[0])[0], codeIn(row[2])]))).toEqual(EDGES);
+  });
+
+  it("says where each state is kept", () => {
+    const keptIn = (table: string) => states.filter((row) => row[1] === table).flatMap((row) => codeIn(row[0]));
+    expect(keptIn("live_run")).toEqual([...LIVE_STATES]);
+    expect(keptIn("run").sort()).toEqual([...ENDED_STATES].sort());
+  });
+
+  it("lets verbs move runs along edges only, and names a mover for every edge", () => {
+    const moves = tableIn("docs/lifecycle.md", "verb").flatMap(([, from, to]) =>
+      codeIn(from).flatMap((one) => codeIn(to).map((other) => `${one} → ${other}`)),
+    );
+    const edges = Object.entries(EDGES).flatMap(([from, all]) => all.map((to) => `${from} → ${to}`));
+    expect([...new Set(moves)].sort()).toEqual(edges.sort());
+  });
+
+  it.each([
+    ["reason", SKIP_REASONS],
+    ["held by", HELD_BY],
+    ["trigger", TRIGGERS],
+    ["status", SCHEDULE_STATUSES],
+  ] as const)("lists every %s", (header, values) => {
+    expect(firstColumn(header)).toEqual([...values]);
+  });
+});
