@@ -1,0 +1,227 @@
+import type { Clock, Timer } from "../kernel/clock.ts";
+import { messageOf } from "../kernel/errors.ts";
+import type { Log } from "../kernel/log.ts";
+import type { Service } from "../kernel/service.ts";
+import { createAcknowledger } from "./acknowledger.ts";
+import type { HintRedis } from "./connection.ts";
+import { LanePool, type Pick } from "./lanes.ts";
+import { readyTopic } from "./names.ts";
+import { type FetchedHint, HintQueues } from "./queues.ts";
+import { readReadySince } from "./ready.ts";
+import type { Waker } from "./wake.ts";
+
+export type ConsumerOptions = {
+  redis: HintRedis;
+  waker: Waker;
+  clock: Clock;
+  log: Log;
+  /** What this worker process serves. */
+  classes: readonly { class: string; slots: number }[];
+  weightOf?: (tenantId: string) => number;
+  /** Part of a class's slots that tenants at or above their share never take. Default 0.1. */
+  reservedFraction?: number;
+  /** Pause between two looks at the ready set when no wake-up comes. Default 1,000 ms. */
+  lookEveryMs?: number;
+  /** Lanes (tenant × class) remembered per class. Default 20,000. */
+  capacity?: number;
+};
+
+/** Fetches hints for one worker process, fairly over all tenants, through one connection. */
+export type Consumer = Service & {
+  /**
+   * At most `wanted` slots' worth of hints (a hint may turn out to carry more runs than its queue's last one did).
+   * Empty when there is nothing, when everybody is limited, or when Redis does not answer. Never rejects. Each hint
+   * must come back through `acknowledge`.
+   */
+  fetch(class_: string, wanted: number): Promise<FetchedHint[]>;
+  /** Ends hints whose runs were each claimed or refused. What Redis cannot take now is kept and tried again. Never rejects. */
+  acknowledge(hints: readonly FetchedHint[]): Promise<void>;
+  /** Calls back when the class may have something to fetch. Best effort. Returns the unsubscribe. */
+  onReady(class_: string, callback: () => void): () => void;
+  /** Tenants with published rows, from PostgreSQL: their queues are looked at again, whatever Redis said. */
+  remind(class_: string, tenantIds: Iterable<string>): void;
+  /** So many runs of this tenant took a slot / gave it back. Call `started` before `acknowledge`. */
+  started(tenantId: string, class_: string, runs: number): void;
+  ended(tenantId: string, class_: string, runs: number): void;
+};
+
+// Under a full load of lane 0 and 1, every 20th hint of a queue is still one of lane 2: the 5 % of the design.
+const LIFT_EVERY = 20;
+// Rounds to fill up with once something was found; until then, every ready queue is asked.
+const MOST_ROUNDS = 4;
+const FULL_LOOK_EVERY = 30;
+
+export function createConsumer(options: ConsumerOptions): Consumer {
+  const { redis, waker, clock, log, weightOf = () => 1, reservedFraction = 0.1, lookEveryMs = 1_000 } = options;
+  const capacity = options.capacity ?? 20_000;
+  const queues = new HintQueues(redis, capacity);
+  const acknowledger = createAcknowledger({ redis, queues, log });
+  const classes = new Map(options.classes.map((one) => [one.class, openClass(one.class, one.slots)]));
+  const unsubscribes: (() => void)[] = [];
+  let timer: Timer | undefined;
+  let running = false;
+  let looks = 0;
+  let looking: Promise<void> | undefined;
+
+  function openClass(class_: string, slots: number) {
+    const pool = new LanePool({ class: class_, slots, reservedFraction, weightOf, capacity });
+    return { pool, callbacks: new Set<() => void>(), mayHaveNews: true, limitTimer: undefined as Timer | undefined };
+  }
+
+  function classOf(class_: string) {
+    const found = classes.get(class_);
+    if (found === undefined) throw new RangeError(`class ${JSON.stringify(class_)} is not served by this worker`);
+    return found;
+  }
+
+  function announce(class_: string): void {
+    for (const callback of classOf(class_).callbacks) callback();
+  }
+
+  /** Reads what was published since the last look. Resolves to whether that was news. */
+  async function look(class_: string): Promise<boolean> {
+    const one = classOf(class_);
+    one.mayHaveNews = false;
+    try {
+      let news = false;
+      for (const { tenantId, sequence } of await readReadySince(redis, class_, one.pool.readUpTo)) {
+        news = one.pool.published(tenantId, sequence) || news;
+      }
+      return news;
+    } catch (error) {
+      one.mayHaveNews = true;
+      unreachable(error, "Reading the ready set failed");
+      return false;
+    }
+  }
+
+  function unreachable(error: unknown, message: string): void {
+    log.debug({ error: messageOf(error) }, message);
+    redis.suspect();
+  }
+
+  async function take(class_: string, pick: Pick): Promise<FetchedHint[]> {
+    const { pool } = classOf(class_);
+    const { lane } = pick;
+    const hints: FetchedHint[] = [];
+    let limitedMs = 0;
+    let failed: unknown;
+    const replies = Array.from({ length: pick.hints }, () => queues.fetch(lane.tenantId, class_));
+    for (const reply of await Promise.allSettled(replies)) {
+      if (reply.status === "rejected") failed = reply.reason;
+      else if (reply.value.hint !== undefined) hints.push(reply.value.hint);
+      else limitedMs = Math.max(limitedMs, reply.value.limitedMs);
+    }
+    pool.delivered(
+      pick,
+      hints.map((hint) => hint.runCount),
+    );
+    if (failed !== undefined) unreachable(failed, "Fetching hints failed");
+    else if (limitedMs > 0) limit(class_, pick, limitedMs);
+    else if (hints.length < pick.hints) pool.empty(pick);
+    lane.sinceLift += hints.length;
+    if (lane.sinceLift >= LIFT_EVERY) {
+      lane.sinceLift = 0;
+      queues.lift(lane.tenantId, class_).catch(() => undefined);
+    }
+    return hints;
+  }
+
+  function limit(class_: string, { lane }: Pick, limitedMs: number): void {
+    const one = classOf(class_);
+    one.pool.limitUntil(lane, clock.now() + limitedMs);
+    if (!running) return;
+    one.limitTimer?.cancel();
+    const nextMs = (one.pool.nextLimitEnd() ?? clock.now()) - clock.now();
+    one.limitTimer = clock.after(nextMs, () => {
+      one.limitTimer = undefined;
+      announce(class_);
+    });
+  }
+
+  async function fetch(class_: string, wanted: number): Promise<FetchedHint[]> {
+    const one = classOf(class_);
+    if (!redis.health().available) return [];
+    try {
+      await queues.open();
+    } catch (error) {
+      unreachable(error, "Opening the hint queues failed");
+      return [];
+    }
+    const hints: FetchedHint[] = [];
+    let left = wanted;
+    for (let round = 0; left > 0 && redis.health().available; round++) {
+      if (round >= MOST_ROUNDS && hints.length > 0) break;
+      one.pool.releaseLimited(clock.now());
+      if (one.mayHaveNews) await look(class_);
+      const picks = one.pool.pick(left);
+      if (picks.length === 0) break;
+      for (const some of await Promise.all(picks.map((pick) => take(class_, pick)))) {
+        for (const hint of some) {
+          hints.push(hint);
+          left -= hint.runCount;
+        }
+      }
+    }
+    return hints;
+  }
+
+  /** The net under lost wake-ups: a look every second, and every half minute from the beginning. */
+  async function lookAll(): Promise<void> {
+    if (!redis.health().available) return;
+    looks += 1;
+    await acknowledger.retry();
+    for (const [class_, one] of classes) {
+      if (looks % FULL_LOOK_EVERY === 0) one.pool.readUpTo = 0;
+      if (await look(class_)) announce(class_);
+    }
+  }
+
+  function lookLater(): void {
+    timer = clock.after(lookEveryMs, () => {
+      looking = lookAll().finally(() => {
+        if (running) lookLater();
+      });
+    });
+  }
+
+  return {
+    name: "hint-consumer",
+    fetch,
+    async acknowledge(hints) {
+      for (const hint of hints) classOf(hint.class).pool.hold(hint.tenantId, -hint.runCount);
+      await acknowledger.acknowledge(hints);
+    },
+    onReady(class_, callback) {
+      const { callbacks } = classOf(class_);
+      callbacks.add(callback);
+      return () => callbacks.delete(callback);
+    },
+    remind(class_, tenantIds) {
+      const { pool } = classOf(class_);
+      for (const tenantId of tenantIds) pool.remind(tenantId);
+      if (pool.hasReady()) announce(class_);
+    },
+    started: (tenantId, class_, runs) => classOf(class_).pool.hold(tenantId, runs),
+    ended: (tenantId, class_, runs) => classOf(class_).pool.hold(tenantId, -runs),
+    async start() {
+      if (running) return;
+      running = true;
+      for (const [class_, one] of classes) {
+        const wake = () => {
+          one.mayHaveNews = true;
+          announce(class_);
+        };
+        unsubscribes.push(waker.on(readyTopic(class_), wake));
+      }
+      lookLater();
+    },
+    async stop() {
+      running = false;
+      timer?.cancel();
+      for (const one of classes.values()) one.limitTimer?.cancel();
+      for (const unsubscribe of unsubscribes.splice(0)) unsubscribe();
+      await looking;
+    },
+  };
+}
