@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 import { expect, inject, test } from "vitest";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
@@ -19,7 +20,7 @@ for (const signal of ["SIGKILL", "SIGINT"] as const) {
   test(`a program ended by ${signal}, with its whole process group, leaves no server and no data behind`, async () => {
     const folder = makeTemporaryFolder("punctual-owner-");
     const dataDirectory = join(folder, "postgres");
-    const program = [join(import.meta.dirname, "owner.ts"), dataDirectory, inject("redisBinary")];
+    const program = [fileURLToPath(new URL("./owner.ts", import.meta.url)), dataDirectory, inject("redisBinary")];
     const owner = spawn(process.execPath, program, { detached: true, stdio: ["ignore", "pipe", "inherit"] });
     const exited = once(owner, "exit");
     const [line] = await once(createInterface({ input: owner.stdout }), "line");
