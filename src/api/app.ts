@@ -1,0 +1,109 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import express, { type RequestHandler } from "express";
+import { operatorError } from "../kernel/errors.ts";
+import { createAuthenticator } from "./auth.ts";
+import { guardBoard } from "./board-guard.ts";
+import type { ApiContext } from "./context.ts";
+import { createCursorCodec } from "./cursor.ts";
+import { mountProblems, mountRoutes } from "./mount.ts";
+import { mountPages } from "./pages.ts";
+import { Problem } from "./problem.ts";
+import { giveRequestId } from "./request-id.ts";
+import { createLinkSigner } from "./signed-link.ts";
+import { ROUTES } from "./table.ts";
+
+export type ApiConfig = {
+  /** Where callers reach this API when that is not where it listens (behind a proxy). */
+  publicUrl?: string;
+  /** Signs cursors and links: the same on every replica, or links of one are refused by another. */
+  secret: string | Buffer;
+  /** How long open requests may take to end when the API closes. */
+  closeGraceMs: number;
+};
+
+export type ApiParts = Omit<ApiContext, "cursors" | "links" | "publicUrl"> & {
+  config: ApiConfig;
+  /** Bull Board, where there is a Redis. */
+  board: RequestHandler | undefined;
+};
+
+export type ListeningApi = { url: string; close(): Promise<void> };
+export type Api = { listen(host: string, port: number): Promise<ListeningApi> };
+
+/** The HTTP API. Starts nothing before `listen`; port 0 takes any free one. */
+export function createApi(parts: ApiParts): Api {
+  const { config, board } = parts;
+  let publicUrl = config.publicUrl?.replace(/\/+$/, "") ?? "";
+  const context: ApiContext = {
+    ...parts,
+    cursors: createCursorCodec(config.secret),
+    links: createLinkSigner(config.secret),
+    publicUrl: () => publicUrl,
+  };
+  const authenticator = createAuthenticator({ db: parts.db, clock: parts.clock });
+
+  const app = express();
+  app.disable("x-powered-by").disable("etag").set("query parser", false).enable("case sensitive routing");
+  app.use(giveRequestId(parts.clock));
+  app.use((_request, response, next) => {
+    response.set({ "x-content-type-options": "nosniff", "referrer-policy": "same-origin" });
+    next();
+  });
+  mountRoutes({ app, context, authenticator }, ROUTES);
+  mountPages(app, context, board !== undefined);
+  app.use("/queues", guardBoard({ authenticator, clock: parts.clock, secret: config.secret }), board ?? noBoard);
+  mountProblems(app, context);
+
+  return {
+    async listen(host, port) {
+      const server = createServer({ requestTimeout: 60_000, headersTimeout: 20_000 }, app);
+      await new Promise<void>((resolve, reject) => {
+        server.once("error", (error: NodeJS.ErrnoException) => reject(explain(error, host, port)));
+        server.listen(port, host, resolve);
+      });
+      const shownHost = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+      const url = `http://${shownHost.includes(":") ? `[${shownHost}]` : shownHost}:${(server.address() as AddressInfo).port}`;
+      publicUrl ||= url;
+      let closed: Promise<void> | undefined;
+      const close = async () => {
+        const ended = new Promise<void>((resolve) => server.close(() => resolve()));
+        server.closeIdleConnections();
+        const impatience = parts.clock.after(config.closeGraceMs, () => server.closeAllConnections());
+        await ended;
+        impatience.cancel();
+      };
+      return {
+        url,
+        close: () => {
+          closed ??= close();
+          return closed;
+        },
+      };
+    },
+  };
+}
+
+const noBoard: RequestHandler = () => {
+  throw new Problem("unavailable", "Bull Board shows queues in Redis; no Redis is in use, dispatch is direct");
+};
+
+function explain(error: NodeJS.ErrnoException, host: string, port: number): Error {
+  if (error.code === "EADDRINUSE") {
+    return operatorError(
+      "port-taken",
+      `Port ${port} of ${host} is taken by another program: stop it or choose another port`,
+      { host, port },
+      error,
+    );
+  }
+  if (error.code === "EACCES") {
+    return operatorError(
+      "port-forbidden",
+      `This account may not listen on port ${port}: choose one above 1023`,
+      { host, port },
+      error,
+    );
+  }
+  return error;
+}

@@ -1,0 +1,91 @@
+import { LRUCache } from "lru-cache";
+import type { Clock } from "../kernel/clock.ts";
+import { showId } from "../kernel/ids.ts";
+import type { Queryable } from "../store/database.ts";
+import { type ApiKeyRow, findApiKey } from "../store/reads/keys.ts";
+import type { Caller, Role } from "./context.ts";
+import { readKey, sameHash } from "./keys.ts";
+import { Problem } from "./problem.ts";
+
+/** Who is calling. A row is trusted for this long, so a revoked key may work for so many ms more. */
+const TRUST_ROW_MS = 5000;
+
+export type Authenticator = {
+  /** Throws `unauthenticated` unless `key` is a live API key. */
+  authenticate(key: string | undefined): Promise<Caller>;
+};
+
+export function createAuthenticator(deps: { db: Queryable; clock: Clock }): Authenticator {
+  const rows = new LRUCache<string, { row: ApiKeyRow; readAt: number }>({ max: 10_000 });
+
+  async function rowOf(prefix: string): Promise<ApiKeyRow | undefined> {
+    const cached = rows.get(prefix);
+    if (cached !== undefined && deps.clock.monotonic() - cached.readAt < TRUST_ROW_MS) return cached.row;
+    const readAt = deps.clock.monotonic();
+    const row = await findApiKey(deps.db, prefix);
+    if (row === undefined) rows.delete(prefix);
+    else rows.set(prefix, { row, readAt });
+    return row;
+  }
+
+  return {
+    async authenticate(key) {
+      if (key === undefined) throw unauthenticated("Send `Authorization: Bearer <API key>`");
+      const read = readKey(key);
+      const row = read && (await rowOf(read.prefix));
+      // One sentence for every reason: a guesser learns nothing from it.
+      if (
+        read === undefined ||
+        row === undefined ||
+        !sameHash(row.secretHash, read.secretHash) ||
+        !isLive(row, deps.clock)
+      ) {
+        throw unauthenticated("The API key is unknown, expired or revoked");
+      }
+      return callerOf(row);
+    },
+  };
+}
+
+/** Throws `forbidden` unless the caller's role is one of `roles`. */
+export function authorize(caller: Caller, roles: readonly Role[]): void {
+  if (!roles.includes(caller.role)) {
+    throw new Problem(
+      "forbidden",
+      `This needs one of the roles ${roles.join(", ")}; the key's role is ${caller.role}`,
+      {
+        more: { role: caller.role, allowedRoles: roles },
+      },
+    );
+  }
+}
+
+/** The key in an `Authorization` header: `Bearer <key>`, or `Basic` with the key as password for browsers. */
+export function keyFromAuthorization(header: string | undefined): string | undefined {
+  const [scheme = "", value = ""] = (header ?? "").trim().split(/ +/, 2);
+  if (scheme.toLowerCase() === "bearer") return value;
+  if (scheme.toLowerCase() !== "basic") return undefined;
+  const decoded = Buffer.from(value, "base64").toString();
+  return decoded.slice(decoded.indexOf(":") + 1);
+}
+
+function isLive(row: ApiKeyRow, clock: Clock): boolean {
+  return row.revokedAt === null && (row.expiresAt === null || row.expiresAt > clock.now());
+}
+
+function callerOf(row: ApiKeyRow): Caller {
+  return {
+    tenantId: row.tenantId,
+    tenantName: row.tenantName,
+    tenantStatus: row.tenantStatus,
+    keyId: row.id,
+    keyPrefix: row.prefix,
+    keyLabel: row.label,
+    role: row.role,
+    actor: showId("key", row.id),
+  };
+}
+
+function unauthenticated(detail: string): Problem {
+  return new Problem("unauthenticated", detail, { headers: { "www-authenticate": 'Bearer realm="punctual"' } });
+}

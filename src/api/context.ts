@@ -1,0 +1,53 @@
+import type { Readable } from "node:stream";
+import type { Authority } from "../authority/authority.ts";
+import type { ZoneSource } from "../domain/recurrence/zone-source.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { Uuid } from "../kernel/ids.ts";
+import type { Log } from "../kernel/log.ts";
+import type { Metrics } from "../kernel/metrics.ts";
+import type { Queryable } from "../store/database.ts";
+import type { CursorCodec } from "./cursor.ts";
+import type { HealthProbe } from "./health-probe.ts";
+import type { JobCatalogue } from "./job-catalogue.ts";
+import type { LinkSigner } from "./signed-link.ts";
+
+export const ROLES = ["admin", "owner", "operator", "viewer", "worker"] as const;
+export type Role = (typeof ROLES)[number];
+
+/** Everybody who may look at a tenant's schedules and runs. */
+export const READERS: readonly Role[] = ["admin", "owner", "operator", "viewer"];
+/** Everybody who may change them. */
+export const WRITERS: readonly Role[] = ["admin", "owner", "operator"];
+
+export type Caller = {
+  tenantId: Uuid;
+  tenantName: string;
+  tenantStatus: string;
+  keyId: Uuid;
+  keyPrefix: string;
+  keyLabel: string;
+  role: Role;
+  /** How this caller is called in histories. */
+  actor: string;
+};
+
+/** Where result bytes are read from; any object store will do. `object-missing` is thrown when there is nothing. */
+export type ResultReader = { open(uri: string): Promise<Readable> };
+
+/** What every handler may reach. */
+export type ApiContext = {
+  authority: Authority;
+  db: Queryable;
+  clock: Clock;
+  log: Log;
+  metrics: Metrics;
+  health: HealthProbe;
+  objects: ResultReader;
+  zones: ZoneSource;
+  jobs: JobCatalogue;
+  cursors: CursorCodec;
+  links: LinkSigner;
+  version: string;
+  /** Where callers reach this API, without a trailing slash. */
+  publicUrl(): string;
+};

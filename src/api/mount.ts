@@ -1,0 +1,124 @@
+import { pipeline } from "node:stream/promises";
+import type { Express, NextFunction, Request, Response } from "express";
+import { messageOf } from "../kernel/errors.ts";
+import { type Authenticator, authorize, keyFromAuthorization } from "./auth.ts";
+import type { ApiContext } from "./context.ts";
+import { parseWith } from "./issues.ts";
+import { documentOf, PROBLEMS, Problem, problemOf, SUCCESS } from "./problem.ts";
+import { readBody, readQuery, refuseUnstorable } from "./read-request.ts";
+import { requestIdOf } from "./request-id.ts";
+import type { Call, Reply, Route } from "./route.ts";
+
+type Server = { app: Express; context: ApiContext; authenticator: Authenticator };
+
+/** Hangs the routes into Express; what is known of a path's other methods is answered with 405. */
+export function mountRoutes(server: Server, routes: readonly Route[]): void {
+  for (const route of routes) {
+    server.app[route.method](expressPath(route.path), (request: Request, response: Response, next: NextFunction) => {
+      answer(server, route, request, response).catch(next);
+    });
+  }
+  for (const [path, methods] of Map.groupBy(routes, (route) => route.path)) {
+    const allow = methods.map((route) => route.method.toUpperCase()).join(", ");
+    server.app.all(expressPath(path), (request) => {
+      throw new Problem("method-not-allowed", `${request.method} is not answered here; allowed: ${allow}`, {
+        headers: { allow },
+      });
+    });
+  }
+}
+
+async function answer(server: Server, route: Route, request: Request, response: Response): Promise<void> {
+  const startedAt = server.context.clock.monotonic();
+  response.on("finish", () => {
+    server.context.metrics.httpSeconds.observe(
+      { route: `${route.method.toUpperCase()} ${route.path}`, status: `${Math.floor(response.statusCode / 100)}xx` },
+      (server.context.clock.monotonic() - startedAt) / 1000,
+    );
+  });
+  if (route.roles === "everybody") {
+    const reply = await route.handle(await readCall(route, request, response), server.context);
+    return send(reply, response);
+  }
+  const caller = await server.authenticator.authenticate(keyFromAuthorization(request.headers.authorization));
+  authorize(caller, route.roles);
+  const reply = await route.handle(await readCall(route, request, response), server.context, caller);
+  return send(reply, response);
+}
+
+async function readCall(route: Route, request: Request, response: Response): Promise<Call<never, never, never>> {
+  for (const [name, value] of Object.entries(request.params)) refuseUnstorable(name, String(value));
+  const query = parseWith(route.query, readQuery(request.url), "query");
+  const params = parseWith(route.params, { ...request.params }, "path");
+  const sentBody = route.body === undefined ? undefined : ((await readBody(request, response)) ?? {});
+  const body = route.body === undefined ? undefined : parseWith(route.body, sentBody, "body");
+  return {
+    params: params as never,
+    query: query as never,
+    body: body as never,
+    sentBody,
+    header: (name) => request.get(name),
+    requestId: requestIdOf(response),
+  };
+}
+
+async function send(reply: Reply, response: Response): Promise<void> {
+  response.status(SUCCESS[reply.kind]);
+  response.set({ "cache-control": "no-store", ...reply.headers });
+  if (reply.stream !== undefined) {
+    // The status is out: a stream that breaks can only end the connection, and pipeline does so.
+    await pipeline(reply.stream, response).catch(() => response.destroy());
+    return;
+  }
+  if (reply.text !== undefined) response.end(reply.text);
+  else if (reply.body === undefined) response.end();
+  else response.set("content-type", "application/json; charset=utf-8").end(JSON.stringify(reply.body));
+}
+
+/** Behind everything: unknown routes and whatever was thrown become problem documents. */
+export function mountProblems(app: Express, context: ApiContext): void {
+  app.use((request: Request) => {
+    throw new Problem(
+      "unknown-route",
+      `${request.method} ${request.path.slice(0, 200)} is not known; ${context.publicUrl()}/docs lists what is`,
+    );
+  });
+  app.use((error: unknown, request: Request, response: Response, _next: NextFunction) => {
+    const problem = problemOf(error);
+    const requestId = requestIdOf(response);
+    const { status } = PROBLEMS[problem.code];
+    if (status >= 500) {
+      context.log.error(
+        {
+          requestId,
+          method: request.method,
+          path: request.path,
+          code: problem.code,
+          err: problem.cause ?? problem,
+          reason: messageOf(problem.cause ?? problem),
+        },
+        "a call failed on our side",
+      );
+    }
+    if (response.headersSent) {
+      response.destroy();
+      return;
+    }
+    response.status(status).set({ "cache-control": "no-store", ...problem.headers });
+    response.set("content-type", "application/problem+json; charset=utf-8");
+    response.end(
+      JSON.stringify(
+        documentOf(problem, {
+          publicUrl: context.publicUrl(),
+          instance: request.originalUrl.split("?")[0]!,
+          requestId,
+        }),
+      ),
+    );
+  });
+}
+
+/** `/v1/runs/{run}` → `/v1/runs/:run` */
+function expressPath(path: string): string {
+  return path.replaceAll(/\{(\w+)\}/g, ":$1");
+}

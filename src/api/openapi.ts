@@ -1,0 +1,122 @@
+import { z } from "zod";
+import {
+  createDocument,
+  type ZodOpenApiOperationObject,
+  type ZodOpenApiPathsObject,
+  type ZodOpenApiResponsesObject,
+} from "zod-openapi";
+import { PROBLEMS, type ProblemCode, SUCCESS, statusOf } from "./problem.ts";
+import type { Route } from "./route.ts";
+
+const problemSchema = z
+  .object({
+    type: z.url(),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    instance: z.string(),
+    code: z.enum(Object.keys(PROBLEMS) as [ProblemCode, ...ProblemCode[]]).describe("Stable; decide by this"),
+    retryable: z.boolean().describe("Whether the same request may succeed later"),
+    requestId: z.string(),
+    errors: z
+      .array(
+        z.object({
+          field: z.string(),
+          message: z.string(),
+          found: z.string().optional(),
+          allowed: z.string().optional(),
+          didYouMean: z.string().optional(),
+        }),
+      )
+      .optional(),
+  })
+  .meta({ id: "Problem", description: "RFC 9457 problem details; some codes add members of their own" });
+
+/** OpenAPI 3.1, made from the same table and schemas that answer the calls. */
+export function createOpenApi(routes: readonly Route[], info: { version: string; publicUrl: string }) {
+  const paths: ZodOpenApiPathsObject = {};
+  for (const route of routes) {
+    paths[route.path] = { ...paths[route.path], [route.method]: operationOf(route) };
+  }
+  return createDocument({
+    openapi: "3.1.0",
+    info: {
+      title: "Punctual",
+      version: info.version,
+      description:
+        "A multi-tenant job scheduler: nothing due is forgotten, one run has one result, runs start on time and fairly.",
+    },
+    servers: [{ url: info.publicUrl }],
+    security: [{ apiKey: [] }],
+    tags: [
+      { name: "schedules", description: "What is to run, and when" },
+      { name: "runs", description: "What ran, runs and will run" },
+      { name: "service", description: "The service itself" },
+    ],
+    paths,
+    components: {
+      securitySchemes: { apiKey: { type: "http", scheme: "bearer", description: "`Authorization: Bearer pk_…`" } },
+    },
+  });
+}
+
+function operationOf(route: Route): ZodOpenApiOperationObject {
+  const { answer } = route;
+  const mediaType = answer.mediaType ?? "application/json";
+  return {
+    operationId: operationIdOf(route),
+    tags: [route.tag],
+    summary: route.summary,
+    ...(route.description === undefined ? {} : { description: route.description }),
+    ...(route.roles === "everybody" ? { security: [] } : {}),
+    requestParams: {
+      ...(Object.keys(route.params.shape).length > 0 ? { path: route.params } : {}),
+      ...(Object.keys(route.query.shape).length > 0 ? { query: route.query } : {}),
+      ...(route.headers === undefined ? {} : { header: route.headers }),
+    },
+    ...(route.body === undefined ? {} : { requestBody: bodyOf(route.body) }),
+    responses: {
+      [`${SUCCESS[answer.kind]}` as const]: {
+        description: answer.description,
+        content: { [mediaType]: { schema: answer.schema ?? { type: "string" } } },
+      },
+      ...problemResponses(route),
+    },
+  };
+}
+
+function bodyOf(body: z.ZodType) {
+  return { required: !body.safeParse({}).success, content: { "application/json": { schema: body } } };
+}
+
+function problemResponses(route: Route): ZodOpenApiResponsesObject {
+  const codes = new Set<ProblemCode>(["invalid-request", "internal", "unavailable", ...route.problems]);
+  if (route.roles !== "everybody") for (const code of ["unauthenticated", "forbidden"] as const) codes.add(code);
+  if (route.body !== undefined) {
+    for (const code of ["invalid-json", "body-too-large", "unsupported-media-type"] as const) codes.add(code);
+  }
+  if (route.method !== "get") codes.add("outcome-unknown");
+  const responses: ZodOpenApiResponsesObject = {};
+  for (const [status, group] of Map.groupBy(codes, statusOf)) {
+    responses[`${status as 400}`] = {
+      description: group.map((code) => `\`${code}\`: ${PROBLEMS[code].title}`).join("\n\n"),
+      content: { "application/problem+json": { schema: problemSchema } },
+    };
+  }
+  return responses;
+}
+
+/** `POST /v1/schedules/{schedule}/pause` → `postSchedulesBySchedulePause` */
+function operationIdOf(route: Route): string {
+  const words = route.path.replace(/^\/v1/, "").split(/[/-]/).filter(Boolean);
+  return (
+    route.method +
+    words
+      .map((word) =>
+        word
+          .replace(/^\{(\w)(\w*)\}$/, (_, a: string, b: string) => `By${a.toUpperCase()}${b}`)
+          .replace(/^[a-z]/, (a) => a.toUpperCase()),
+      )
+      .join("")
+  );
+}

@@ -1,0 +1,63 @@
+import { createRequire } from "node:module";
+import { dirname } from "node:path";
+import express, { type Express, type Response } from "express";
+import type { ApiContext } from "./context.ts";
+import { createOpenApi } from "./openapi.ts";
+import { PROBLEMS } from "./problem.ts";
+import { ROUTES } from "./table.ts";
+
+/** What people open in a browser: the reference page, the error catalogue, and a page that leads to them. Nothing comes from elsewhere. */
+const SCRIPTS_OF_OURS =
+  "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'";
+const PLAIN = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
+const STYLE =
+  "body{font:16px/1.5 system-ui,sans-serif;max-width:48rem;margin:3rem auto;padding:0 1rem;color:#1b1f24}a{color:#0b5cad}table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.4rem .6rem;border-bottom:1px solid #d8dee4}code{background:#f3f5f7;padding:.1rem .3rem}";
+
+export function mountPages(app: Express, context: ApiContext, hasBoard: boolean): void {
+  let openapi: string | undefined;
+  app.get("/openapi.json", (_request, response) => {
+    openapi ??= JSON.stringify(createOpenApi(ROUTES, { version: context.version, publicUrl: context.publicUrl() }));
+    response.set("content-type", "application/json; charset=utf-8").end(openapi);
+  });
+
+  const assets = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
+  app.get("/docs", (_request, response) => page(response, SCRIPTS_OF_OURS, referencePage()));
+  app.get("/docs/start.js", (_request, response) => {
+    response.set("content-type", "text/javascript; charset=utf-8").end(START_SCRIPT);
+  });
+  app.get("/docs/errors", (_request, response) => page(response, PLAIN, errorsPage()));
+  app.use("/docs/assets", express.static(assets, { index: false, fallthrough: true, maxAge: "1h" }));
+  app.get("/", (_request, response) => page(response, PLAIN, landingPage(context.version, hasBoard)));
+}
+
+function page(response: Response, policy: string, html: string): void {
+  response.set({ "content-type": "text/html; charset=utf-8", "content-security-policy": policy }).end(html);
+}
+
+function referencePage(): string {
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Punctual API</title><link rel="icon" href="/docs/assets/favicon-32x32.png"><link rel="stylesheet" href="/docs/assets/swagger-ui.css"></head>
+<body><div id="reference"></div><script src="/docs/assets/swagger-ui-bundle.js"></script><script src="/docs/start.js"></script></body></html>`;
+}
+
+const START_SCRIPT = `SwaggerUIBundle({ url: "/openapi.json", dom_id: "#reference", deepLinking: true, persistAuthorization: false, validatorUrl: null });`;
+
+function errorsPage(): string {
+  const rows = Object.entries(PROBLEMS).map(
+    ([code, { status, title, retryable }]) =>
+      `<tr id="${code}"><td><code>${code}</code></td><td>${status}</td><td>${title}</td><td>${retryable ? "yes" : "no"}</td></tr>`,
+  );
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Punctual: errors</title><style>${STYLE}</style></head>
+<body><h1>Errors</h1><table><tr><th>code</th><th>status</th><th>meaning</th><th>retry</th></tr>${rows.join("")}</table></body></html>`;
+}
+
+function landingPage(version: string, hasBoard: boolean): string {
+  const queues = hasBoard
+    ? `<li><a href="/queues">Queues</a>: what waits in Redis (asks for an API key as password)</li>`
+    : "<li>Queues: not shown here, because no Redis is in use and dispatch is direct</li>";
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Punctual</title><style>${STYLE}</style></head><body><h1>Punctual ${version}</h1>
+<p>A multi-tenant job scheduler: nothing due is forgotten, one run has one result, runs start on time and fairly.</p>
+<ul><li><a href="/docs">API reference</a> (<a href="/openapi.json">OpenAPI 3.1</a>)</li><li><a href="/docs/errors">Errors</a></li>${queues}
+<li><a href="/readyz">Readiness</a>, <a href="/metrics">metrics</a></li></ul></body></html>`;
+}

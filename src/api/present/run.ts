@@ -1,0 +1,89 @@
+import { z } from "zod";
+import { CLASSES } from "../../domain/definition.ts";
+import { EDGES, HELD_BY, type RunState, SKIP_REASONS, TRIGGERS } from "../../domain/states.ts";
+import { showId } from "../../kernel/ids.ts";
+import type { AttemptView, RunListItem, RunView } from "../../store/reads/runs.ts";
+import { payloadSchema, shownInstant } from "../fields.ts";
+import { showInstant, showInstantOrNull } from "./instant.ts";
+
+export const RUN_STATES = Object.keys(EDGES) as [RunState, ...RunState[]];
+const errorSchema = z.strictObject({ code: z.string(), message: z.string() });
+
+const listed = z.strictObject({
+  runId: z.string(),
+  scheduleId: z.string().nullable().describe("null: an ad hoc run"),
+  state: z.enum(RUN_STATES),
+  class: z.enum(CLASSES),
+  trigger: z.enum(TRIGGERS),
+  job: z.object({ name: z.string(), version: z.int() }).loose().nullable(),
+  revision: z.int().nullable(),
+  attempt: z.int().describe("Number of the latest attempt; 0 before the first"),
+  scheduledAt: shownInstant.describe("Nominal instant"),
+  dueAt: shownInstant,
+  admittedAt: shownInstant,
+  startedAt: shownInstant.nullable(),
+  finishedAt: shownInstant.nullable(),
+  skipReason: z.enum(SKIP_REASONS).nullable(),
+  heldBy: z.enum(HELD_BY).nullable().describe("Why it could not start at its due instant, while it is open"),
+  cancellationRequested: z.boolean(),
+  error: errorSchema.nullable(),
+  result: z
+    .strictObject({ sha256: z.string(), size: z.int(), mediaType: z.string().nullable() })
+    .nullable()
+    .describe("What `…/result` leads to"),
+  worker: z.string().nullable().describe("Who runs it now"),
+  leaseUntil: shownInstant.nullable(),
+});
+export const runListItemSchema = listed.meta({ id: "RunListItem" });
+export const runSchema = listed.extend({ payload: payloadSchema, source: z.literal("authority") }).meta({ id: "Run" });
+
+export function presentListedRun(view: RunListItem): z.output<typeof listed> {
+  return {
+    runId: showId("run", view.id),
+    scheduleId: view.scheduleId === null ? null : showId("sch", view.scheduleId),
+    state: view.state,
+    class: view.class,
+    trigger: view.trigger,
+    job: view.job,
+    revision: view.revision,
+    attempt: view.attempt,
+    scheduledAt: showInstant(view.scheduledAt),
+    dueAt: showInstant(view.dueAt),
+    admittedAt: showInstant(view.admittedAt),
+    startedAt: showInstantOrNull(view.startedAt),
+    finishedAt: showInstantOrNull(view.finishedAt),
+    skipReason: view.skipReason,
+    heldBy: view.heldBy,
+    cancellationRequested: view.cancelRequestedAt !== null,
+    error: view.error,
+    result: view.result && { sha256: view.result.sha256, size: view.result.size, mediaType: view.result.mediaType },
+    worker: view.worker,
+    leaseUntil: showInstantOrNull(view.leaseUntil),
+  };
+}
+
+export function presentRun(view: RunView): z.output<typeof runSchema> {
+  return { ...presentListedRun(view), payload: view.payload, source: "authority" };
+}
+
+export const attemptSchema = z
+  .strictObject({
+    attempt: z.int(),
+    worker: z.string(),
+    startedAt: shownInstant,
+    endedAt: shownInstant.nullable(),
+    outcome: z.enum(["running", "succeeded", "failed", "canceled", "expired", "released"]),
+    error: errorSchema.nullable(),
+  })
+  .meta({ id: "Attempt" });
+
+export function presentAttempt(view: AttemptView): z.output<typeof attemptSchema> {
+  return {
+    attempt: view.n,
+    worker: view.worker,
+    startedAt: showInstant(view.startedAt),
+    endedAt: showInstantOrNull(view.endedAt),
+    outcome: view.outcome as z.output<typeof attemptSchema>["outcome"],
+    error: view.error,
+  };
+}

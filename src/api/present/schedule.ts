@@ -1,0 +1,88 @@
+import { z } from "zod";
+import { definitionSchema } from "../../domain/definition.ts";
+import { toLocal } from "../../domain/recurrence/local.ts";
+import type { Rule } from "../../domain/recurrence/rule.ts";
+import type { ZoneSource } from "../../domain/recurrence/zone-source.ts";
+import { SCHEDULE_STATUSES } from "../../domain/states.ts";
+import type { Instant } from "../../kernel/clock.ts";
+import { showId } from "../../kernel/ids.ts";
+import type { RevisionView, ScheduleView } from "../../store/reads/schedules.ts";
+import { payloadSchema, shownInstant } from "../fields.ts";
+import { showInstant, showInstantOrNull } from "./instant.ts";
+
+/** An instant as machines and as people read it. */
+export const bothInstants = z
+  .strictObject({
+    at: shownInstant,
+    local: z.string().describe("RFC 9557, in the rule's zone, by the pinned tz database"),
+  })
+  .meta({ id: "BothInstants" });
+
+export const scheduleSchema = definitionSchema
+  .extend({
+    scheduleId: z.string(),
+    revision: z.int(),
+    status: z.enum(SCHEDULE_STATUSES),
+    key: z.string().nullable(),
+    name: z.string(),
+    labels: z.record(z.string(), z.string()),
+    managedBy: z.string().nullable(),
+    notes: z.string().nullable(),
+    payload: payloadSchema,
+    nextRunAt: shownInstant.nullable().describe("Next nominal instant; null when there is none"),
+    nextDueAt: shownInstant.nullable().describe("When that run may start; null while paused"),
+    nextRun: bothInstants.nullable(),
+    fault: z.string().nullable().describe("Why the rule cannot be computed at the moment"),
+    createdAt: shownInstant,
+    updatedAt: shownInstant,
+    source: z.literal("authority"),
+  })
+  .meta({ id: "Schedule" });
+
+export function presentSchedule(view: ScheduleView, zones: ZoneSource): z.output<typeof scheduleSchema> {
+  return {
+    scheduleId: showId("sch", view.id),
+    revision: view.revision,
+    status: view.status,
+    key: view.key,
+    name: view.name,
+    labels: view.labels,
+    managedBy: view.managedBy,
+    notes: view.notes,
+    ...view.definition,
+    payload: view.payload,
+    nextRunAt: showInstantOrNull(view.nextRunAt),
+    nextDueAt: showInstantOrNull(view.nextDueAt),
+    nextRun: view.nextRunAt === null ? null : presentInstant(view.nextRunAt, view.definition.rule, zones),
+    fault: view.fault,
+    createdAt: showInstant(view.createdAt),
+    updatedAt: showInstant(view.updatedAt),
+    source: "authority",
+  };
+}
+
+export const revisionSchema = definitionSchema
+  .extend({ revision: z.int(), actor: z.string(), createdAt: shownInstant, payload: payloadSchema })
+  .meta({ id: "ScheduleRevision" });
+
+export function presentRevision(view: RevisionView): z.output<typeof revisionSchema> {
+  return {
+    revision: view.revision,
+    actor: view.actor,
+    createdAt: showInstant(view.createdAt),
+    ...view.definition,
+    payload: view.payload,
+  };
+}
+
+export function presentInstant(at: Instant, rule: Rule, zones: ZoneSource): z.output<typeof bothInstants> {
+  return { at: showInstant(at), local: toLocal(zoneOf(rule), at, zones) };
+}
+
+/** The zone people think in when they read this rule's instants. */
+export function zoneOf(rule: Rule): string {
+  if (rule.kind === "cron") return rule.zone;
+  if (rule.kind === "once" || rule.kind === "dates") return rule.zone ?? "UTC";
+  if (rule.kind === "anyOf") return rule.rules.map(zoneOf).find((zone) => zone !== "UTC") ?? "UTC";
+  return "UTC";
+}

@@ -1,0 +1,146 @@
+import { PunctualError } from "../kernel/errors.ts";
+
+/** The only place that knows HTTP status codes. docs/errors.md is compared with this catalogue by a test. */
+
+export const SUCCESS = { ok: 200, created: 201, found: 303 } as const;
+export type SuccessKind = keyof typeof SUCCESS;
+
+type Entry = { status: number; title: string; retryable: boolean };
+const refuse = (status: number, title: string): Entry => ({ status, title, retryable: false });
+const retry = (status: number, title: string): Entry => ({ status, title, retryable: true });
+
+export const PROBLEMS = {
+  "invalid-json": refuse(400, "The body is not JSON"),
+  "invalid-request": refuse(400, "The request has fields that cannot be accepted"),
+  "invalid-rule": refuse(400, "The recurrence rule cannot be accepted"),
+  "invalid-cursor": refuse(400, "The cursor is not one this list gave out"),
+  "unknown-job": refuse(400, "No such job is registered"),
+  unauthenticated: refuse(401, "A valid API key is needed"),
+  forbidden: refuse(403, "The API key's role does not allow this"),
+  "invalid-link": refuse(403, "The link is not valid any more"),
+  "not-found": refuse(404, "There is no such thing"),
+  "not-accepted": refuse(404, "Nothing was accepted under this request key"),
+  "no-result": refuse(404, "The run has no result"),
+  "unknown-route": refuse(404, "There is no such route"),
+  "method-not-allowed": refuse(405, "The route does not answer this method"),
+  "request-key-reused": refuse(409, "The idempotency key was used with another body"),
+  "schedule-key-taken": refuse(409, "Another schedule has this key"),
+  "revision-conflict": refuse(409, "The schedule was changed meanwhile"),
+  "schedule-not-active": refuse(409, "The schedule is finished or deleted"),
+  overlap: refuse(409, "The schedule's overlap policy refuses another open run"),
+  "run-ended": refuse(409, "The run has ended already"),
+  "result-expired": refuse(410, "The result was removed by retention"),
+  "body-too-large": refuse(413, "The body is larger than 1 MiB"),
+  "payload-too-large": refuse(413, "The payload is larger than 64 KiB"),
+  "unsupported-media-type": refuse(415, "The body's media type is not accepted"),
+  internal: refuse(500, "Something broke on our side"),
+  "outcome-unknown": retry(503, "It is not known whether the call took effect"),
+  unavailable: retry(503, "The service cannot answer at the moment"),
+} as const satisfies Record<string, Entry>;
+export type ProblemCode = keyof typeof PROBLEMS;
+
+/** One thing wrong with one field. */
+export type FieldFault = {
+  field: string;
+  message: string;
+  found?: string;
+  allowed?: string;
+  didYouMean?: string;
+};
+
+/** Ends a request with a problem document. `more` become members of the document. */
+export class Problem extends Error {
+  readonly code: ProblemCode;
+  readonly errors: readonly FieldFault[];
+  readonly more: Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    code: ProblemCode,
+    detail: string,
+    options: {
+      errors?: readonly FieldFault[];
+      more?: Record<string, unknown>;
+      headers?: Record<string, string>;
+      cause?: unknown;
+    } = {},
+  ) {
+    super(detail, { cause: options.cause });
+    this.code = code;
+    this.errors = options.errors ?? [];
+    this.more = options.more ?? {};
+    this.headers = options.headers ?? {};
+  }
+}
+
+export function statusOf(code: ProblemCode): number {
+  return PROBLEMS[code].status;
+}
+
+/** One fault of one field, as a whole problem. */
+export function fieldProblem(fault: FieldFault): Problem {
+  return new Problem("invalid-request", sentenceOf(fault), { errors: [fault] });
+}
+
+export function sentenceOf(fault: FieldFault): string {
+  const allowed = fault.allowed === undefined ? "" : `; allowed: ${fault.allowed}`;
+  const hint = fault.didYouMean === undefined ? "" : ` (did you mean "${fault.didYouMean}"?)`;
+  return `${fault.field}: ${fault.message}${allowed}${hint}`;
+}
+
+/** The RFC 9457 document. */
+export function documentOf(problem: Problem, context: { publicUrl: string; instance: string; requestId: string }) {
+  const { status, title, retryable } = PROBLEMS[problem.code];
+  return {
+    type: `${context.publicUrl}/docs/errors#${problem.code}`,
+    title,
+    status,
+    detail: problem.message,
+    instance: context.instance,
+    code: problem.code,
+    retryable,
+    requestId: context.requestId,
+    ...(problem.errors.length > 0 ? { errors: problem.errors } : {}),
+    ...problem.more,
+  };
+}
+
+/** Whatever was thrown, as a problem. What nobody foresaw says nothing of itself to the caller. */
+export function problemOf(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  if (error instanceof PunctualError) return fromPunctualError(error);
+  const type = (error as { type?: unknown } | null)?.type;
+  if (type === "entity.too.large") {
+    return new Problem("body-too-large", "The body may have at most 1,048,576 bytes", {
+      headers: { connection: "close" },
+    });
+  }
+  if (type === "encoding.unsupported" || type === "charset.unsupported") {
+    return new Problem("unsupported-media-type", "Send the body as UTF-8 without content encoding");
+  }
+  if (type === "request.aborted" || type === "request.size.invalid") {
+    return new Problem("invalid-json", "The body ended before its announced length");
+  }
+  if (error instanceof URIError) {
+    return new Problem("unknown-route", "The path holds a percent escape that is not UTF-8");
+  }
+  return new Problem("internal", "The call failed in a way that was not foreseen; the request id leads to our log", {
+    cause: error,
+  });
+}
+
+function fromPunctualError(error: PunctualError): Problem {
+  const known = error.code in PROBLEMS ? (error.code as ProblemCode) : undefined;
+  const options = { more: { ...error.details }, cause: error };
+  if (error.actor === "caller") return new Problem(known ?? "invalid-request", error.message, options);
+  if (error.actor === "operator")
+    return new Problem("unavailable", "The service cannot answer at the moment", { cause: error });
+  if (known === "outcome-unknown") {
+    return new Problem("outcome-unknown", "Repeat the call with the same Idempotency-Key, or look up what it did", {
+      cause: error,
+    });
+  }
+  return new Problem("internal", "The call failed in a way that was not foreseen; the request id leads to our log", {
+    cause: error,
+  });
+}

@@ -1,0 +1,42 @@
+import { createHash } from "node:crypto";
+import { showValue } from "./issues.ts";
+import { fieldProblem } from "./problem.ts";
+
+/**
+ * What a key creates is part of it: the same text on two routes is two keys. Run-now needs no prefix: its scope is the
+ * schedule.
+ */
+export type KeyPurpose = "schedule" | "run" | "run-now";
+
+export function storedKey(purpose: KeyPurpose, key: string): string {
+  return purpose === "run-now" ? key : `${purpose}:${key}`;
+}
+
+/** The request's idempotency key with the hash of its body, whatever the order of keys and the spaces; undefined without one. */
+export function requestKeyOf(
+  purpose: KeyPurpose,
+  header: string | undefined,
+  sentBody: unknown,
+): { requestKey: { key: string; bodySha256: Buffer } } | undefined {
+  if (header === undefined) return undefined;
+  if (!/^[\x21-\x7e]{1,200}$/.test(header)) {
+    throw fieldProblem({
+      field: "Idempotency-Key",
+      message: "cannot be used as a key",
+      found: showValue(header),
+      allowed: "1 to 200 visible ASCII characters",
+    });
+  }
+  const bodySha256 = createHash("sha256").update(canonicalJson(sentBody)).digest();
+  return { requestKey: { key: storedKey(purpose, header), bodySha256 } };
+}
+
+/** JSON with sorted keys and no spaces. */
+export function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
+  const members = Object.entries(value)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, item]) => `${JSON.stringify(key)}:${canonicalJson(item)}`);
+  return `{${members.join(",")}}`;
+}

@@ -1,0 +1,46 @@
+import { readId, type Uuid } from "../kernel/ids.ts";
+import { findRun, type RunView } from "../store/reads/runs.ts";
+import { findSchedule, findScheduleByKey, type ScheduleView } from "../store/reads/schedules.ts";
+import type { ApiContext, Caller } from "./context.ts";
+import { Problem } from "./problem.ts";
+
+/** From what stands in a path to the thing itself. Another tenant's id is as unknown as one that never was. */
+
+export async function getSchedule(context: ApiContext, caller: Caller, ref: string): Promise<ScheduleView> {
+  const schedule = await findByRef(context, caller, ref);
+  if (schedule === undefined) throw noSuchSchedule(ref);
+  return schedule;
+}
+
+async function findByRef(context: ApiContext, caller: Caller, ref: string): Promise<ScheduleView | undefined> {
+  if (ref.startsWith("key:")) return findScheduleByKey(context.db, caller.tenantId, ref.slice("key:".length));
+  const id = readId("sch", ref);
+  return id === undefined ? undefined : findSchedule(context.db, caller.tenantId, id);
+}
+
+export async function getScheduleId(context: ApiContext, caller: Caller, ref: string): Promise<Uuid> {
+  if (ref.startsWith("key:")) return (await getSchedule(context, caller, ref)).id;
+  const id = readId("sch", ref);
+  if (id === undefined) throw noSuchSchedule(ref);
+  return id;
+}
+
+export async function getRun(context: ApiContext, caller: Caller, ref: string): Promise<RunView> {
+  const run = await findRun(context.db, caller.tenantId, getRunId(ref));
+  if (run === undefined) throw noSuchRun(ref);
+  return run;
+}
+
+export function getRunId(ref: string): Uuid {
+  const id = readId("run", ref);
+  if (id === undefined) throw noSuchRun(ref);
+  return id;
+}
+
+export function noSuchSchedule(ref: string): Problem {
+  return new Problem("not-found", `There is no schedule ${JSON.stringify(ref.slice(0, 100))}`);
+}
+
+export function noSuchRun(ref: string): Problem {
+  return new Problem("not-found", `There is no run ${JSON.stringify(ref.slice(0, 100))}`);
+}

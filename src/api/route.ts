@@ -1,0 +1,73 @@
+import type { Readable } from "node:stream";
+import type { z } from "zod";
+import type { ApiContext, Caller, Role } from "./context.ts";
+import type { ProblemCode, SuccessKind } from "./problem.ts";
+
+export type Method = "get" | "post" | "put" | "patch" | "delete";
+
+export type Call<Params, Query, Body> = {
+  params: Params;
+  query: Query;
+  body: Body;
+  /** The body as it was sent, before defaults: what an idempotency key is compared over. */
+  sentBody: unknown;
+  header(name: string): string | undefined;
+  requestId: string;
+};
+
+/** An answer. `body` is sent as JSON, `text` as it is, `stream` byte by byte; one of them at most. */
+export type Reply = {
+  kind: SuccessKind;
+  headers?: Readonly<Record<string, string>>;
+  body?: unknown;
+  text?: string;
+  stream?: Readable;
+};
+
+export type Answer = { kind: SuccessKind; description: string; schema?: z.ZodType; mediaType?: string };
+
+type Shared<Params extends z.ZodObject, Query extends z.ZodObject, Body extends z.ZodType> = {
+  method: Method;
+  /** OpenAPI style: `/v1/schedules/{schedule}`. */
+  path: string;
+  tag: "schedules" | "runs" | "service";
+  summary: string;
+  description?: string;
+  params: Params;
+  query: Query;
+  /** Request headers that mean something here, for the reference page; handlers read them with `header`. */
+  headers?: z.ZodObject;
+  /** Absent: the route takes no body. A schema that accepts `{}` makes the body optional. */
+  body?: Body;
+  answer: Answer;
+  /** The problems this route is known for; the general ones (authentication, limits, faults) go without saying. */
+  problems: readonly ProblemCode[];
+};
+
+export type Route<
+  Params extends z.ZodObject = z.ZodObject,
+  Query extends z.ZodObject = z.ZodObject,
+  Body extends z.ZodType = z.ZodType,
+> =
+  | (Shared<Params, Query, Body> & {
+      roles: readonly Role[];
+      handle(
+        call: Call<z.output<Params>, z.output<Query>, z.output<Body>>,
+        context: ApiContext,
+        caller: Caller,
+      ): Promise<Reply> | Reply;
+    })
+  | (Shared<Params, Query, Body> & {
+      roles: "everybody";
+      handle(
+        call: Call<z.output<Params>, z.output<Query>, z.output<Body>>,
+        context: ApiContext,
+      ): Promise<Reply> | Reply;
+    });
+
+/** Ties a handler's types to the schemas beside it; the table of routes then only needs the common shape. */
+export function defineRoute<Params extends z.ZodObject, Query extends z.ZodObject, Body extends z.ZodType>(
+  route: Route<Params, Query, Body>,
+): Route {
+  return route as unknown as Route;
+}

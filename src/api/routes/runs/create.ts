@@ -1,0 +1,35 @@
+import { workSchema } from "../../../domain/definition.ts";
+import { checkWork } from "../../check-work.ts";
+import { WRITERS } from "../../context.ts";
+import { idempotencyHeaders, payloadSchema } from "../../fields.ts";
+import { noFields } from "../../no-fields.ts";
+import { requestKeyOf } from "../../request-key.ts";
+import { defineRoute } from "../../route.ts";
+import { runAdHoc } from "../../verbs.ts";
+import { madeRunAnswer, replyWithRun } from "./made.ts";
+
+export const createRunRoute = defineRoute({
+  method: "post",
+  path: "/v1/runs",
+  tag: "runs",
+  summary: "Run a job once, without a schedule",
+  roles: WRITERS,
+  params: noFields,
+  query: noFields,
+  headers: idempotencyHeaders,
+  body: workSchema.extend({ payload: payloadSchema.default({}) }),
+  answer: madeRunAnswer,
+  problems: ["unknown-job", "payload-too-large", "request-key-reused"],
+  async handle(call, context, caller) {
+    const { payload, ...work } = call.body;
+    checkWork(context, work, payload);
+    const outcome = await runAdHoc(context.authority, {
+      tenantId: caller.tenantId,
+      actor: caller.actor,
+      work,
+      payload,
+      ...requestKeyOf("run", call.header("idempotency-key"), call.sentBody),
+    });
+    return replyWithRun(outcome, "");
+  },
+});

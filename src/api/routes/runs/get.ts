@@ -1,0 +1,21 @@
+import { READERS } from "../../context.ts";
+import { runParams } from "../../fields.ts";
+import { noFields } from "../../no-fields.ts";
+import { presentRun, runSchema } from "../../present/run.ts";
+import { getRun } from "../../resolve.ts";
+import { defineRoute } from "../../route.ts";
+
+export const getRunRoute = defineRoute({
+  method: "get",
+  path: "/v1/runs/{run}",
+  tag: "runs",
+  summary: "Read a run as the authority has it",
+  roles: READERS,
+  params: runParams,
+  query: noFields,
+  answer: { kind: "ok", description: "The run", schema: runSchema },
+  problems: ["not-found"],
+  async handle({ params }, context, caller) {
+    return { kind: "ok", body: presentRun(await getRun(context, caller, params.run)) };
+  },
+});

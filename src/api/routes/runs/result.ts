@@ -1,0 +1,56 @@
+import { z } from "zod";
+import { showId } from "../../../kernel/ids.ts";
+import { READERS } from "../../context.ts";
+import { runParams, shownInstant } from "../../fields.ts";
+import { noFields } from "../../no-fields.ts";
+import { showInstant } from "../../present/instant.ts";
+import { Problem } from "../../problem.ts";
+import { getRun } from "../../resolve.ts";
+import { defineRoute } from "../../route.ts";
+import { pinResult } from "../../verbs.ts";
+
+const LINK_LIVES_S = 300;
+
+export const getResultRoute = defineRoute({
+  method: "get",
+  path: "/v1/runs/{run}/result",
+  tag: "runs",
+  summary: "Get a short-lived link to a run's result",
+  description: "The result is kept at least until the link expires.",
+  roles: READERS,
+  params: runParams,
+  query: noFields,
+  answer: {
+    kind: "ok",
+    description: "Where the bytes are, and what they must be",
+    schema: z.strictObject({
+      runId: z.string(),
+      url: z.url(),
+      expiresAt: shownInstant,
+      sha256: z.string(),
+      size: z.int(),
+      mediaType: z.string().nullable(),
+    }),
+  },
+  problems: ["not-found", "no-result"],
+  async handle({ params }, context, caller) {
+    const run = await getRun(context, caller, params.run);
+    if (run.result === null)
+      throw new Problem("no-result", `The run is ${run.state} and has no result`, { more: { state: run.state } });
+    const expires = Math.ceil(context.clock.now() / 1000) + LINK_LIVES_S;
+    await pinResult(context.authority, { tenantId: caller.tenantId, runId: run.id, untilAt: expires * 1000 });
+    const shown = showId("run", run.id);
+    const signature = context.links.sign({ run: shown, sha256: run.result.sha256, expires });
+    return {
+      kind: "ok",
+      body: {
+        runId: shown,
+        url: `${context.publicUrl()}/v1/objects/${shown}?expires=${expires}&signature=${signature}`,
+        expiresAt: showInstant(expires * 1000),
+        sha256: run.result.sha256,
+        size: run.result.size,
+        mediaType: run.result.mediaType,
+      },
+    };
+  },
+});

@@ -1,0 +1,72 @@
+import { showId } from "../../../kernel/ids.ts";
+import { checkWindow, checkWork, ruleProblem } from "../../check-work.ts";
+import { WRITERS } from "../../context.ts";
+import { idempotencyHeaders, scheduleFields } from "../../fields.ts";
+import { noFields } from "../../no-fields.ts";
+import { presentSchedule, scheduleSchema } from "../../present/schedule.ts";
+import { Problem } from "../../problem.ts";
+import { requestKeyOf } from "../../request-key.ts";
+import { defineRoute } from "../../route.ts";
+import { createSchedule } from "../../verbs.ts";
+import { definitionOf } from "./split.ts";
+
+export const createScheduleRoute = defineRoute({
+  method: "post",
+  path: "/v1/schedules",
+  tag: "schedules",
+  summary: "Create a schedule",
+  description: "With an Idempotency-Key a repeat gives the same schedule; a refused request does not use up its key.",
+  roles: WRITERS,
+  params: noFields,
+  query: noFields,
+  headers: idempotencyHeaders,
+  body: scheduleFields,
+  answer: {
+    kind: "created",
+    description: "The schedule, also when it was created by an earlier request with this key",
+    schema: scheduleSchema,
+  },
+  problems: ["invalid-rule", "unknown-job", "payload-too-large", "request-key-reused", "schedule-key-taken"],
+  async handle(call, context, caller) {
+    const { name, key, labels, managedBy, notes, payload } = call.body;
+    const definition = definitionOf(call.body);
+    checkWindow(definition);
+    checkWork(context, definition, payload);
+    const outcome = await createSchedule(context.authority, {
+      tenantId: caller.tenantId,
+      actor: caller.actor,
+      name,
+      labels,
+      definition,
+      payload,
+      ...(key === undefined ? {} : { key }),
+      ...(managedBy === undefined ? {} : { managedBy }),
+      ...(notes === undefined ? {} : { notes }),
+      ...requestKeyOf("schedule", call.header("idempotency-key"), call.sentBody),
+    });
+    switch (outcome.kind) {
+      case "created":
+      case "repeated":
+        return {
+          kind: "created",
+          headers: {
+            location: `/v1/schedules/${showId("sch", outcome.schedule.id)}`,
+            etag: `"${outcome.schedule.revision}"`,
+            ...(outcome.kind === "repeated" ? { "idempotency-replayed": "true" } : {}),
+          },
+          body: presentSchedule(outcome.schedule, context.zones),
+        };
+      case "key-reused":
+        throw new Problem(
+          "request-key-reused",
+          "Idempotency-Key: it was used with another body; take a new key for a new request",
+        );
+      case "key-taken":
+        throw new Problem("schedule-key-taken", `key: ${JSON.stringify(key)} names another schedule`, {
+          more: { scheduleId: showId("sch", outcome.scheduleId) },
+        });
+      case "invalid":
+        throw ruleProblem(outcome.fault);
+    }
+  },
+});

@@ -1,0 +1,70 @@
+import { z } from "zod";
+import { SCHEDULE_STATUSES } from "../../../domain/states.ts";
+import { findSchedule, findSubjectOfRequest, listSchedules } from "../../../store/reads/schedules.ts";
+import { READERS } from "../../context.ts";
+import { afterSchema, limitSchema } from "../../fields.ts";
+import { noFields } from "../../no-fields.ts";
+import { presentSchedule, scheduleSchema } from "../../present/schedule.ts";
+import { fieldProblem, Problem } from "../../problem.ts";
+import { storedKey } from "../../request-key.ts";
+import { defineRoute } from "../../route.ts";
+
+export const listSchedulesRoute = defineRoute({
+  method: "get",
+  path: "/v1/schedules",
+  tag: "schedules",
+  summary: "List schedules, newest first",
+  description: "With `requestKey`: what a create with that Idempotency-Key made, or 404 when it was not accepted.",
+  roles: READERS,
+  params: noFields,
+  query: z.strictObject({
+    status: z.enum(SCHEDULE_STATUSES).optional().describe("Default: all but deleted"),
+    label: z.string().max(300).optional().describe("`name=value`"),
+    requestKey: z.string().max(200).optional(),
+    limit: limitSchema,
+    after: afterSchema,
+  }),
+  answer: {
+    kind: "ok",
+    description: "A page",
+    schema: z.strictObject({
+      items: z.array(scheduleSchema),
+      next: z.string().nullable(),
+      source: z.literal("authority"),
+    }),
+  },
+  problems: ["invalid-cursor", "not-accepted"],
+  async handle({ query }, context, caller) {
+    if (query.requestKey !== undefined) {
+      const id = await findSubjectOfRequest(context.db, caller.tenantId, storedKey("schedule", query.requestKey));
+      const schedule = id && (await findSchedule(context.db, caller.tenantId, id));
+      if (!schedule)
+        throw new Problem("not-accepted", "No schedule was created under this key: repeating the request is safe");
+      return {
+        kind: "ok",
+        body: { items: [presentSchedule(schedule, context.zones)], next: null, source: "authority" },
+      };
+    }
+    const list = JSON.stringify(["schedules", caller.tenantId, query.status, query.label]);
+    const afterId = query.after === undefined ? undefined : String(context.cursors.read(list, query.after)[0]);
+    const rows = await listSchedules(context.db, caller.tenantId, {
+      limit: query.limit + 1,
+      ...(afterId === undefined ? {} : { afterId }),
+      ...(query.status === undefined ? {} : { status: query.status }),
+      ...(query.label === undefined ? {} : { label: readLabel(query.label) }),
+    });
+    const items = rows.slice(0, query.limit);
+    const next = rows.length > items.length ? context.cursors.write(list, [items.at(-1)!.id]) : null;
+    return {
+      kind: "ok",
+      body: { items: items.map((view) => presentSchedule(view, context.zones)), next, source: "authority" },
+    };
+  },
+});
+
+function readLabel(text: string): { name: string; value: string } {
+  const equals = text.indexOf("=");
+  if (equals < 1)
+    throw fieldProblem({ field: "label", message: "is no label", found: JSON.stringify(text), allowed: "name=value" });
+  return { name: text.slice(0, equals), value: text.slice(equals + 1) };
+}

@@ -1,0 +1,47 @@
+import { z } from "zod";
+import { WRITERS } from "../../context.ts";
+import { noteSchema, scheduleParams } from "../../fields.ts";
+import { noFields } from "../../no-fields.ts";
+import { presentSchedule, scheduleSchema } from "../../present/schedule.ts";
+import { Problem } from "../../problem.ts";
+import { getScheduleId, noSuchSchedule } from "../../resolve.ts";
+import { defineRoute } from "../../route.ts";
+import { pauseSchedule } from "../../verbs.ts";
+
+export const pauseScheduleRoute = defineRoute({
+  method: "post",
+  path: "/v1/schedules/{schedule}/pause",
+  tag: "schedules",
+  summary: "Pause a schedule",
+  description:
+    "What is due already still becomes runs, and open runs go on. Pausing a paused schedule changes nothing.",
+  roles: WRITERS,
+  params: scheduleParams,
+  query: noFields,
+  body: z.strictObject({ note: noteSchema.optional() }),
+  answer: {
+    kind: "ok",
+    description: "The paused schedule",
+    schema: z.strictObject({ schedule: scheduleSchema, changed: z.boolean() }),
+  },
+  problems: ["not-found", "schedule-not-active"],
+  async handle({ params, body }, context, caller) {
+    const scheduleId = await getScheduleId(context, caller, params.schedule);
+    const outcome = await pauseSchedule(context.authority, {
+      tenantId: caller.tenantId,
+      actor: caller.actor,
+      scheduleId,
+      ...(body.note === undefined ? {} : { note: body.note }),
+    });
+    if (outcome.kind === "not-found") throw noSuchSchedule(params.schedule);
+    if (outcome.kind === "not-active" && outcome.schedule.status !== "paused") {
+      throw new Problem("schedule-not-active", `The schedule is ${outcome.schedule.status}`, {
+        more: { status: outcome.schedule.status },
+      });
+    }
+    return {
+      kind: "ok",
+      body: { schedule: presentSchedule(outcome.schedule, context.zones), changed: outcome.kind === "paused" },
+    };
+  },
+});

@@ -1,0 +1,103 @@
+import { z } from "zod";
+import type { Definition, Payload } from "../../../domain/definition.ts";
+import type { Uuid } from "../../../kernel/ids.ts";
+import { checkWindow, checkWork, ruleProblem } from "../../check-work.ts";
+import type { ApiContext, Caller } from "../../context.ts";
+import { presentSchedule, scheduleSchema } from "../../present/schedule.ts";
+import { fieldProblem, Problem, type ProblemCode } from "../../problem.ts";
+import { noSuchSchedule } from "../../resolve.ts";
+import type { Reply } from "../../route.ts";
+import { reviseSchedule } from "../../verbs.ts";
+
+/** What PUT and PATCH share. */
+
+export const expectedRevisionSchema = z
+  .int()
+  .min(1)
+  .optional()
+  .describe("The revision this change was made for; or send `If-Match`");
+
+export const ifMatchHeaders = z.object({
+  "if-match": z.string().optional().describe('The schedule\'s ETag, such as `"3"`, in place of `expectedRevision`'),
+});
+
+export const revisedAnswer = { kind: "ok", description: "The new revision", schema: scheduleSchema } as const;
+
+export const reviseProblems: ProblemCode[] = [
+  "not-found",
+  "invalid-rule",
+  "unknown-job",
+  "payload-too-large",
+  "revision-conflict",
+];
+
+/** From `If-Match` or the body; without either nobody knows what the change was made for. */
+export function readExpectedRevision(header: string | undefined, inBody: number | undefined): number {
+  const fromHeader = /^(?:W\/)?"(\d{1,9})"$/.exec(header ?? "")?.[1];
+  if (header !== undefined && fromHeader === undefined) {
+    throw fieldProblem({
+      field: "If-Match",
+      message: "is no revision",
+      found: JSON.stringify(header.slice(0, 80)),
+      allowed: 'the ETag of the schedule, such as "3"',
+    });
+  }
+  const expected = inBody ?? (fromHeader === undefined ? undefined : Number(fromHeader));
+  if (expected === undefined) {
+    throw fieldProblem({
+      field: "expectedRevision",
+      message: "is missing",
+      allowed: "the revision you read, here or as If-Match",
+    });
+  }
+  return expected;
+}
+
+export async function revise(
+  context: ApiContext,
+  caller: Caller,
+  request: {
+    scheduleId: Uuid;
+    ref: string;
+    expectedRevision: number;
+    change: {
+      name?: string;
+      labels?: Record<string, string>;
+      notes?: string | null;
+      managedBy?: string | null;
+      definition: Definition;
+      payload: Payload;
+    };
+  },
+): Promise<Reply> {
+  const { scheduleId, ref, expectedRevision, change } = request;
+  checkWindow(change.definition);
+  checkWork(context, change.definition, change.payload);
+  const outcome = await reviseSchedule(context.authority, {
+    tenantId: caller.tenantId,
+    actor: caller.actor,
+    scheduleId,
+    expectedRevision,
+    change,
+  });
+  switch (outcome.kind) {
+    case "revised":
+      return {
+        kind: "ok",
+        headers: { etag: `"${outcome.schedule.revision}"` },
+        body: presentSchedule(outcome.schedule, context.zones),
+      };
+    case "conflict":
+      throw new Problem(
+        "revision-conflict",
+        `expectedRevision: found ${expectedRevision}; the schedule is at revision ${outcome.schedule.revision}`,
+        {
+          more: { current: presentSchedule(outcome.schedule, context.zones) },
+        },
+      );
+    case "not-found":
+      throw noSuchSchedule(ref);
+    case "invalid":
+      throw ruleProblem(outcome.fault);
+  }
+}

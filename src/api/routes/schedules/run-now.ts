@@ -1,0 +1,39 @@
+import { z } from "zod";
+import { checkWork } from "../../check-work.ts";
+import { WRITERS } from "../../context.ts";
+import { idempotencyHeaders, payloadSchema, scheduleParams } from "../../fields.ts";
+import { noFields } from "../../no-fields.ts";
+import { requestKeyOf } from "../../request-key.ts";
+import { getSchedule, getScheduleId } from "../../resolve.ts";
+import { defineRoute } from "../../route.ts";
+import { runNow } from "../../verbs.ts";
+import { madeRunAnswer, replyWithRun } from "../runs/made.ts";
+
+export const runNowRoute = defineRoute({
+  method: "post",
+  path: "/v1/schedules/{schedule}/runs",
+  tag: "runs",
+  summary: "Run a schedule now",
+  description: "With an Idempotency-Key (its scope is this schedule) a repeat gives the same run.",
+  roles: WRITERS,
+  params: scheduleParams,
+  query: noFields,
+  headers: idempotencyHeaders,
+  body: z.strictObject({ payload: payloadSchema.optional().describe("In place of the schedule's payload") }),
+  answer: madeRunAnswer,
+  problems: ["not-found", "overlap", "request-key-reused", "schedule-not-active", "payload-too-large"],
+  async handle(call, context, caller) {
+    const { payload } = call.body;
+    const scheduleId = await getScheduleId(context, caller, call.params.schedule);
+    if (payload !== undefined)
+      checkWork(context, (await getSchedule(context, caller, call.params.schedule)).definition, payload);
+    const outcome = await runNow(context.authority, {
+      tenantId: caller.tenantId,
+      actor: caller.actor,
+      scheduleId,
+      ...(payload === undefined ? {} : { payload }),
+      ...requestKeyOf("run-now", call.header("idempotency-key"), call.sentBody),
+    });
+    return replyWithRun(outcome, call.params.schedule);
+  },
+});

@@ -1,0 +1,53 @@
+import type { Route } from "./route.ts";
+import { listAttemptsRoute } from "./routes/runs/attempts.ts";
+import { cancelRunRoute } from "./routes/runs/cancel.ts";
+import { createRunRoute } from "./routes/runs/create.ts";
+import { getRunRoute } from "./routes/runs/get.ts";
+import { listRunsRoute } from "./routes/runs/list.ts";
+import { getObjectRoute } from "./routes/runs/object.ts";
+import { listRunsOfScheduleRoute } from "./routes/runs/of-schedule.ts";
+import { getResultRoute } from "./routes/runs/result.ts";
+import { createScheduleRoute } from "./routes/schedules/create.ts";
+import { deleteScheduleRoute } from "./routes/schedules/delete.ts";
+import { getScheduleRoute } from "./routes/schedules/get.ts";
+import { listSchedulesRoute } from "./routes/schedules/list.ts";
+import { patchScheduleRoute } from "./routes/schedules/patch.ts";
+import { pauseScheduleRoute } from "./routes/schedules/pause.ts";
+import { previewScheduleRoute } from "./routes/schedules/preview.ts";
+import { putScheduleRoute } from "./routes/schedules/put.ts";
+import { resumeScheduleRoute } from "./routes/schedules/resume.ts";
+import { listRevisionsRoute } from "./routes/schedules/revisions.ts";
+import { runNowRoute } from "./routes/schedules/run-now.ts";
+import { listJobTypesRoute } from "./routes/service/job-types.ts";
+import { getMeRoute } from "./routes/service/me.ts";
+import { healthzRoute, metricsRoute, readyzRoute } from "./routes/service/probes.ts";
+import { getStatusRoute } from "./routes/service/status.ts";
+
+/** Every endpoint, in the order of the reference page. Express and OpenAPI are both made from this table. */
+export const ROUTES: readonly Route[] = [
+  createScheduleRoute,
+  listSchedulesRoute,
+  previewScheduleRoute,
+  getScheduleRoute,
+  putScheduleRoute,
+  patchScheduleRoute,
+  deleteScheduleRoute,
+  listRevisionsRoute,
+  pauseScheduleRoute,
+  resumeScheduleRoute,
+  runNowRoute,
+  listRunsOfScheduleRoute,
+  createRunRoute,
+  listRunsRoute,
+  getRunRoute,
+  listAttemptsRoute,
+  getResultRoute,
+  getObjectRoute,
+  cancelRunRoute,
+  getMeRoute,
+  getStatusRoute,
+  listJobTypesRoute,
+  healthzRoute,
+  readyzRoute,
+  metricsRoute,
+];

@@ -1,0 +1,165 @@
+import type { Job, Payload, ResourceClass } from "../../domain/definition.ts";
+import type { HeldBy, RunState, SkipReason, Trigger } from "../../domain/states.ts";
+import type { Instant } from "../../kernel/clock.ts";
+import { instantOf, type Uuid } from "../../kernel/ids.ts";
+import { type Queryable, sql } from "../database.ts";
+import { instantText } from "../values.ts";
+
+/** A run as it stands: history and, while it is open, its live row. Instants are epoch ms. */
+export type RunListItem = {
+  id: Uuid;
+  scheduleId: Uuid | null;
+  tenantId: Uuid;
+  class: ResourceClass;
+  state: RunState;
+  trigger: Trigger;
+  scheduledAt: Instant;
+  dueAt: Instant;
+  admittedAt: Instant;
+  startedAt: Instant | null;
+  finishedAt: Instant | null;
+  /** Number of the latest attempt; 0 before the first. */
+  attempt: number;
+  revision: number | null;
+  skipReason: SkipReason | null;
+  cancelRequestedAt: Instant | null;
+  error: { code: string; message: string } | null;
+  result: { uri: string; version: string | null; sha256: string; size: number; mediaType: string | null } | null;
+  job: Job | null;
+  worker: string | null;
+  leaseUntil: Instant | null;
+  heldBy: HeldBy | null;
+};
+export type RunView = RunListItem & { payload: Payload };
+
+const COLUMNS = `r.id, r.schedule_id as "scheduleId", r.tenant_id as "tenantId", r.class,
+  coalesce(l.state, case r.state when 'open' then 'queued' else r.state end) as state, r.trigger,
+  r.scheduled_at as "scheduledAt", r.due_at as "dueAt", coalesce(l.admitted_at, r.admitted_at) as "admittedAt",
+  coalesce(r.started_at, l.started_at) as "startedAt", r.finished_at as "finishedAt",
+  coalesce(l.attempt, r.attempts) as attempt, r.revision, r.skip_reason as "skipReason",
+  coalesce(r.cancel_requested_at, l.cancel_requested_at) as "cancelRequestedAt",
+  case when r.error_code is not null or r.error_message is not null
+       then jsonb_build_object('code', coalesce(r.error_code, 'failed'), 'message', coalesce(r.error_message, '')) end as error,
+  case when r.result_uri is not null
+       then jsonb_build_object('uri', r.result_uri, 'version', r.result_version, 'sha256', r.result_sha256,
+                               'size', r.result_size, 'mediaType', r.result_media_type) end as result,
+  coalesce(r.job -> 'job', r.job, v.definition -> 'job') as job,
+  l.worker, l.lease_until as "leaseUntil", l.held_by as "heldBy"`;
+const JOINS = `left join live_run l on l.id = r.id
+  left join schedule_revision v on v.schedule_id = r.schedule_id and v.revision = r.revision`;
+
+const FIND = sql(
+  "read_run",
+  `select ${COLUMNS}, coalesce(r.payload, v.payload, '{}') as payload from run r ${JOINS}
+    where r.scheduled_at = $3::timestamptz and r.id = $2 and r.tenant_id = $1`,
+);
+
+// One order for all lists: (scheduled_at, id) falling. The bound keeps rows out that are younger than the first page.
+const PAGE = `r.materialized_at <= $2::timestamptz and (r.scheduled_at, r.id) < ($3::timestamptz, $4::uuid)
+  and r.scheduled_at >= $5::timestamptz and r.scheduled_at < $6::timestamptz
+  and ($7::text is null or r.class = $7) and ($8::text is null or r.trigger = $8)`;
+const ORDER = "order by r.scheduled_at desc, r.id desc limit $9";
+const OF_STATE = "and ($10::text is null or r.state = $10)";
+
+const LIST_OF_TENANT = sql(
+  "read_runs_of_tenant",
+  `select ${COLUMNS} from run r ${JOINS} where r.tenant_id = $1 and ${PAGE} ${OF_STATE} ${ORDER}`,
+);
+const LIST_OF_SCHEDULE = sql(
+  "read_runs_of_schedule",
+  `select ${COLUMNS} from run r ${JOINS}
+    where r.tenant_id = $1 and r.schedule_id = $11::uuid and ${PAGE} ${OF_STATE} ${ORDER}`,
+);
+// Where an open run stands is known to the small table only: start there.
+const LIST_LIVE = sql(
+  "read_runs_live",
+  `select ${COLUMNS}
+     from live_run l
+     join run r on r.scheduled_at = l.scheduled_at and r.id = l.id
+     left join schedule_revision v on v.schedule_id = r.schedule_id and v.revision = r.revision
+    where l.tenant_id = $1 and l.state = $10 and ($11::uuid is null or l.schedule_id = $11) and ${PAGE} ${ORDER}`,
+);
+
+const LIVE: readonly RunState[] = ["queued", "blocked", "running", "retrying"];
+const LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
+
+export async function findRun(db: Queryable, tenantId: Uuid, runId: Uuid): Promise<RunView | undefined> {
+  return (await db.query<RunView>(FIND, [tenantId, runId, instantText(instantOf(runId))]))[0];
+}
+
+export type RunPage = {
+  scheduleId?: Uuid;
+  state?: RunState;
+  class?: ResourceClass;
+  trigger?: Trigger;
+  /** Nominal instants from (inclusive) and to (exclusive). */
+  from?: Instant;
+  to?: Instant;
+  /** Last row of the page before. */
+  after?: { scheduledAt: Instant; id: Uuid };
+  /** Only what was materialised up to here: the same for all pages of one walk. */
+  boundAt: Instant;
+  limit: number;
+};
+
+/** Latest nominal instant first. A filter by a live state shows what is so now, and is not stable over pages. */
+export function listRuns(db: Queryable, tenantId: Uuid, page: RunPage): Promise<RunListItem[]> {
+  const shared = [
+    tenantId,
+    instantText(page.boundAt),
+    page.after === undefined ? "infinity" : instantText(page.after.scheduledAt),
+    page.after?.id ?? LAST_ID,
+    page.from === undefined ? "-infinity" : instantText(page.from),
+    page.to === undefined ? "infinity" : instantText(page.to),
+    page.class ?? null,
+    page.trigger ?? null,
+    page.limit,
+    page.state ?? null,
+  ];
+  if (page.state !== undefined && LIVE.includes(page.state)) {
+    return db.query<RunListItem>(LIST_LIVE, [...shared, page.scheduleId ?? null]);
+  }
+  if (page.scheduleId !== undefined) return db.query<RunListItem>(LIST_OF_SCHEDULE, [...shared, page.scheduleId]);
+  return db.query<RunListItem>(LIST_OF_TENANT, shared);
+}
+
+export type AttemptView = {
+  n: number;
+  worker: string;
+  startedAt: Instant;
+  endedAt: Instant | null;
+  /** How it ended; `running` while it has not. The attempt that ended its run carries the run's end. */
+  outcome: string;
+  error: { code: string; message: string } | null;
+};
+
+const LIST_ATTEMPTS = sql(
+  "read_attempts",
+  `select a.n, a.worker, a.started_at as "startedAt",
+          coalesce(a.ended_at, case when a.n = r.attempts then r.finished_at end) as "endedAt",
+          coalesce(a.outcome, case when r.state <> 'open' and a.n = r.attempts then r.state else 'running' end) as outcome,
+          case when a.error_message is not null or a.error_code is not null
+               then jsonb_build_object('code', coalesce(a.error_code, 'failed'), 'message', coalesce(a.error_message, ''))
+               when r.state <> 'open' and a.n = r.attempts and r.error_message is not null
+               then jsonb_build_object('code', coalesce(r.error_code, 'failed'), 'message', r.error_message) end as error
+     from attempt a join run r on r.scheduled_at = a.scheduled_at and r.id = a.run_id
+    where a.scheduled_at = $3::timestamptz and a.run_id = $2 and r.tenant_id = $1
+    order by a.n`,
+);
+
+export function listAttempts(db: Queryable, tenantId: Uuid, runId: Uuid): Promise<AttemptView[]> {
+  return db.query<AttemptView>(LIST_ATTEMPTS, [tenantId, runId, instantText(instantOf(runId))]);
+}
+
+export type ResultView = { uri: string; sha256: string; size: number; mediaType: string | null };
+
+const FIND_RESULT = sql(
+  "read_result",
+  `select result_uri as uri, result_sha256 as sha256, result_size::float8 as size, result_media_type as "mediaType"
+     from run where scheduled_at = $2::timestamptz and id = $1 and result_uri is not null`,
+);
+
+/** The result behind a signed link: the signature is the permission, so no tenant is asked for. */
+export async function findResult(db: Queryable, runId: Uuid): Promise<ResultView | undefined> {
+  return (await db.query<ResultView>(FIND_RESULT, [runId, instantText(instantOf(runId))]))[0];
+}

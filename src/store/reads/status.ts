@@ -1,0 +1,38 @@
+import type { Instant } from "../../kernel/clock.ts";
+import { type Queryable, sql } from "../database.ts";
+
+/** Younger rows may still be invisible to a reader: no verb takes longer. */
+const SETTLED_MS = 5000;
+
+const NOW = sql("read_now", "select clock_timestamp() as now");
+
+/** Up to where history is complete (database time): the watermark, and the bound of a list's first page. */
+export async function readWatermark(db: Queryable): Promise<Instant> {
+  return (await db.query<{ now: Instant }>(NOW))[0]!.now - SETTLED_MS;
+}
+
+export type Backlog = {
+  now: Instant;
+  /** Due instant of the cursor that is furthest behind; null when none is due. */
+  oldestDueAt: Instant | null;
+  /** When the oldest row that waits to be published became available; null when none waits. */
+  oldestUnpublishedAt: Instant | null;
+};
+
+const BACKLOG = sql(
+  "read_backlog",
+  `select clock_timestamp() as now,
+          (select min(first.next_due_at)
+             from generate_series(0, 1023) as b (bucket)
+             cross join lateral (
+               select next_due_at from schedule_cursor c
+                where c.bucket = b.bucket::smallint and c.next_due_at <= clock_timestamp()
+                order by c.next_due_at limit 1) as first) as "oldestDueAt",
+          (select o.available_at from outbox o
+            where o.published_at is null and o.available_at <= clock_timestamp()
+            order by o.id limit 1) as "oldestUnpublishedAt"`,
+);
+
+export async function readBacklog(db: Queryable): Promise<Backlog> {
+  return (await db.query<Backlog>(BACKLOG))[0]!;
+}
