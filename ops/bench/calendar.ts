@@ -53,7 +53,10 @@ for (const rule of sparse) {
     (a, b) => a - b,
   );
   const figures = [Math.max(...first), warm[150]!, warm[299]!].map((ms) => ms.toFixed(3));
-  report(`sparse  ${rule.expression} ${rule.zone} ${rule.gap ?? ""}`, `first ${figures[0]}, median ${figures[1]}, worst ${figures[2]} ms`);
+  report(
+    `sparse  ${rule.expression} ${rule.zone} ${rule.gap ?? ""}`,
+    `first ${figures[0]}, median ${figures[1]}, worst ${figures[2]} ms`,
+  );
 }
 
 const rounds = 1000;
@@ -79,7 +82,12 @@ function cron(expression: string, zone: string, choice: Partial<Cron> = {}): Cro
 function anew(rule: Cron): Cron {
   spaces += 1;
   const [first, ...rest] = rule.expression.split(" ");
-  return { ...rule, expression: [first, " ".repeat(1 + (spaces % 100)), " ".repeat(1 + (Math.floor(spaces / 100) % 80)), ...rest].join(" ") };
+  return {
+    ...rule,
+    expression: [first, " ".repeat(1 + (spaces % 100)), " ".repeat(1 + (Math.floor(spaces / 100) % 80)), ...rest].join(
+      " ",
+    ),
+  };
 }
 
 function compile(rule: Rule): CompiledRule {

@@ -27,7 +27,7 @@ export function dayOf(year: number, month: number, day: number): number {
   return era * 146_097 + dayOfEra - 719_468;
 }
 
-export type CivilDate = { readonly year: number; readonly month: number; readonly day: number };
+type CivilDate = { readonly year: number; readonly month: number; readonly day: number };
 
 /** The date `day` days after 1970-01-01. */
 export function dateOf(day: number): CivilDate {

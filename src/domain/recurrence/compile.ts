@@ -1,18 +1,18 @@
 /** From what a tenant wrote to what the walk needs, or to the reason why not. */
 import { LRUCache } from "lru-cache";
 import { type CompiledCron, type CompiledRule, type CompiledSingle, FIRST_INSTANT, LAST_INSTANT } from "./compiled.ts";
-import { readExpression } from "./cron-grammar.ts";
+import { readExpression } from "./cron/grammar.ts";
+import { canMatch, makePattern } from "./cron/pattern.ts";
 import { FaultyRule, type RuleFault, refuse } from "./fault.ts";
 import { readMoment } from "./moment.ts";
 import type { CronRule, IntervalRule, Rule } from "./rule.ts";
-import { canMatch, makePattern } from "./wall-pattern.ts";
 import { requireZone } from "./zone-names.ts";
 import type { ZoneSource } from "./zone-source.ts";
 
 export type { CompiledRule } from "./compiled.ts";
 export type { RuleFault } from "./fault.ts";
 
-export type Compilation =
+type Compilation =
   | { readonly ok: true; readonly rule: CompiledRule }
   | { readonly ok: false; readonly fault: RuleFault };
 

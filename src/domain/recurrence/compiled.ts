@@ -1,7 +1,7 @@
 /** What `compileRule` makes of a rule: opaque to everybody outside this folder, and never changed once made. */
-import type { CronFields } from "./cron-fields.ts";
+import type { CronFields } from "./cron/fields.ts";
+import type { WallPattern } from "./cron/pattern.ts";
 import type { Gap, Overlap } from "./rule.ts";
-import type { WallPattern } from "./wall-pattern.ts";
 import type { Zone } from "./zone.ts";
 
 export type CompiledCron = {
@@ -23,10 +23,10 @@ export type CompiledCron = {
   readonly memo: { after: number; next: number };
 };
 
-export type CompiledInterval = { readonly kind: "interval"; readonly everyMs: number; readonly anchorAt: number };
+type CompiledInterval = { readonly kind: "interval"; readonly everyMs: number; readonly anchorAt: number };
 /** `once` and `dates`; instants in order, each once. */
-export type CompiledDates = { readonly kind: "dates"; readonly instants: readonly number[] };
-export type CompiledAfterCompletion = { readonly kind: "afterCompletion"; readonly delayMs: number };
+type CompiledDates = { readonly kind: "dates"; readonly instants: readonly number[] };
+type CompiledAfterCompletion = { readonly kind: "afterCompletion"; readonly delayMs: number };
 export type CompiledSingle = CompiledCron | CompiledInterval | CompiledDates | CompiledAfterCompletion;
 export type CompiledRule = CompiledSingle | { readonly kind: "anyOf"; readonly rules: readonly CompiledSingle[] };
 

@@ -1,6 +1,7 @@
 /** A compiled rule in plain English. Says only what the tables say: a step that does not divide its unit is spelled out. */
 import type { CompiledCron, CompiledRule, CompiledSingle } from "./compiled.ts";
-import type { CronField, DayToken } from "./cron-fields.ts";
+import type { CronField, DayToken } from "./cron/fields.ts";
+import { duration, instant, list, plural, spacing, spans, two } from "./words.ts";
 
 const WEEKDAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"] as const;
 const MONTHS = [
@@ -24,34 +25,6 @@ const TIMES_AT_MOST = 6;
 export function describeRule(rule: CompiledRule): string {
   const text = rule.kind === "anyOf" ? rule.rules.map(describeSingle).join("; or ") : describeSingle(rule);
   return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
-/** What a preview should point out: places where people often expect something else. */
-export function ruleWarnings(rule: CompiledRule): readonly string[] {
-  if (rule.kind === "anyOf") return rule.rules.flatMap(ruleWarnings);
-  if (rule.kind !== "cron") return [];
-  const { fields, hasIdleChoice } = rule;
-  const [month, week] = [fields["day-of-month"], fields["day-of-week"]];
-  const warnings: string[] = [];
-  if ((isSteppedStar(month) && !isWhole(week, 7)) || (isSteppedStar(week) && !isWhole(month, 31))) {
-    warnings.push(
-      "Both day fields must match, because one of them begins with a star; without the star, either would do",
-    );
-  }
-  if (hasIdleChoice) {
-    warnings.push(
-      "gap and overlap change nothing here: with a * in minute or hour the rule follows the clock on the wall",
-    );
-  }
-  for (const [field, size] of [
-    [fields.second, 60] as const,
-    [fields.minute, 60] as const,
-    [fields.hour, 24] as const,
-  ]) {
-    const step = Number(/^\*\/(\d+)$/.exec(field.text)?.[1] ?? 1);
-    if (size % step !== 0) warnings.push(`${field.text} is not evenly spaced: it begins anew after ${size - 1}`);
-  }
-  return warnings;
 }
 
 function describeSingle(rule: CompiledSingle): string {
@@ -161,18 +134,8 @@ function tokenText(token: DayToken): string {
   }
 }
 
-function isSteppedStar(field: CronField): boolean {
-  return field.isStarred && field.text.includes("/");
-}
-
 function isWhole(field: CronField, size: number): boolean {
   return field.values.length === size;
-}
-
-/** The even distance between values all round the cycle, if there is one. */
-function spacing(values: readonly number[], size: number): number | undefined {
-  const step = size / values.length;
-  return Number.isInteger(step) && step < size && values.every((value, k) => value === k * step) ? step : undefined;
 }
 
 function hourSpans(hours: readonly number[]): string {
@@ -188,48 +151,4 @@ function ordinalNumber(n: number): string {
 /** Sunday last, so that Saturday and Sunday stand together. */
 function mondayFirst(values: readonly number[]): readonly number[] {
   return values.includes(0) && values.includes(6) ? [...values.filter((value) => value > 0), 0] : values;
-}
-
-/** Runs of three and more become "a to b". */
-function spans(values: readonly number[], name: (value: number) => string): string {
-  const parts: string[] = [];
-  for (let start = 0; start < values.length; ) {
-    let end = start;
-    while (end + 1 < values.length && follows(values[end]!, values[end + 1]!)) end += 1;
-    if (end - start >= 2) parts.push(`${name(values[start]!)} to ${name(values[end]!)}`);
-    else for (let k = start; k <= end; k += 1) parts.push(name(values[k]!));
-    start = end + 1;
-  }
-  return list(parts);
-}
-
-function follows(a: number, b: number): boolean {
-  return b === a + 1 || (a === 6 && b === 0);
-}
-
-function list(parts: readonly string[]): string {
-  return parts.length < 2 ? (parts[0] ?? "") : `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)!}`;
-}
-
-function duration(ms: number): string {
-  for (const [unit, size] of [
-    ["day", 86_400_000] as const,
-    ["hour", 3_600_000] as const,
-    ["minute", 60_000] as const,
-  ]) {
-    if (ms >= size && ms % size === 0) return plural(ms / size, unit);
-  }
-  return ms % 1000 === 0 ? plural(ms / 1000, "second") : plural(ms, "millisecond");
-}
-
-function plural(n: number, unit: string): string {
-  return `${n} ${unit}${n === 1 ? "" : "s"}`;
-}
-
-function two(n: number): string {
-  return String(n).padStart(2, "0");
-}
-
-function instant(at: number): string {
-  return new Date(at).toISOString().replace(/\.000Z$/, "Z");
 }

@@ -9,8 +9,8 @@ const MOMENT = "An RFC 3339 instant such as 2026-10-01T09:00:00Z; with `zone`, a
 const zoneSchema = z.string().max(64).describe("A name of the IANA time zone database, such as America/New_York");
 const momentSchema = z.string().max(64).describe(MOMENT);
 
-export const GAP_CHOICES = ["first", "shift", "skip"] as const;
-export const OVERLAP_CHOICES = ["first", "last", "both"] as const;
+const GAP_CHOICES = ["first", "shift", "skip"] as const;
+const OVERLAP_CHOICES = ["first", "last", "both"] as const;
 
 const cronRuleSchema = z
   .strictObject({

@@ -4,8 +4,8 @@
  * that are all later than `t`.
  */
 import { DAY_SECONDS } from "./civil.ts";
+import { nextMatch, type WallPattern } from "./cron/pattern.ts";
 import type { Gap, Overlap } from "./rule.ts";
-import { nextMatch, type WallPattern } from "./wall-pattern.ts";
 import { firstReading, highestWall, segmentAt, segmentEnd, type Zone } from "./zone.ts";
 
 /** A fixed time in its ordinary policy: skipped times run when the gap ends, repeated times in their first pass. */

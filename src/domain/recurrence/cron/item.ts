@@ -4,11 +4,11 @@
  */
 import { CronExpressionParser } from "cron-parser";
 import { LRUCache } from "lru-cache";
-import type { DayToken, FieldShape } from "./cron-fields.ts";
-import { refuse } from "./fault.ts";
+import { refuse } from "../fault.ts";
+import type { DayToken, FieldShape } from "./fields.ts";
 
 type Refusal = { readonly message: string; readonly suggestion?: string };
-export type CronItem = { readonly values: readonly number[] } | { readonly token: DayToken };
+type CronItem = { readonly values: readonly number[] } | { readonly token: DayToken };
 
 /** `base` is a value, a name, a range of these, `*` or `?`. */
 const PLAIN = /^(?:([*?])|(\d{1,4}|[A-Z]{3})(?:-(\d{1,4}|[A-Z]{3}))?)(?:\/(\d{1,6}))?$/;
@@ -144,7 +144,7 @@ function refuseItem(field: FieldShape, item: string, refusal: Refusal): never {
 
 const expanded = new LRUCache<string, readonly number[]>({ max: 2000 });
 
-/** Has cron-parser expand a range that passed every check above. Its iterator is never used: see walk.ts. */
+/** Has cron-parser expand a range that passed every check above. Its iterator is never used: see ../walk.ts. */
 function expand(field: FieldShape, range: string): readonly number[] {
   const key = `${field.name} ${range}`;
   const known = expanded.get(key);

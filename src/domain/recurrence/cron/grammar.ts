@@ -1,16 +1,10 @@
 /** From a cron expression's text to its fields. */
-import {
-  type CronField,
-  type CronFields,
-  type DayToken,
-  FIELDS,
-  type FieldName,
-  type FieldShape,
-} from "./cron-fields.ts";
-import { readItem } from "./cron-item.ts";
-import { refuse } from "./fault.ts";
 
-export const LONGEST_EXPRESSION = 200;
+import { refuse } from "../fault.ts";
+import { type CronField, type CronFields, type DayToken, FIELDS, type FieldName, type FieldShape } from "./fields.ts";
+import { readItem } from "./item.ts";
+
+const LONGEST_EXPRESSION = 200;
 
 const MACROS: Readonly<Record<string, string>> = {
   "@YEARLY": "0 0 1 1 *",

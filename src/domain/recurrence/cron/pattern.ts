@@ -2,8 +2,8 @@
  * A cron expression as tables, and the search for the next wall time that matches. What days of a month match depends on
  * its length and on the weekday of its first day alone, so there are 28 kinds of month, each a 31-bit mask.
  */
-import { DAY_SECONDS, dateOf, dayOf, monthLength, weekdayOf } from "./civil.ts";
-import type { CronFields, DayToken } from "./cron-fields.ts";
+import { DAY_SECONDS, dateOf, dayOf, monthLength, weekdayOf } from "../civil.ts";
+import type { CronFields, DayToken } from "./fields.ts";
 
 export type WallPattern = {
   /** Bit m: month m (1–12) matches. */

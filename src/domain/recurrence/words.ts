@@ -1,0 +1,53 @@
+/** Numbers, lists and lengths of time in plain English. */
+
+/** The even distance between values all round the cycle, if there is one. */
+export function spacing(values: readonly number[], size: number): number | undefined {
+  const step = size / values.length;
+  return Number.isInteger(step) && step < size && values.every((value, k) => value === k * step) ? step : undefined;
+}
+
+/** Runs of three and more become "a to b". */
+export function spans(values: readonly number[], name: (value: number) => string): string {
+  const parts: string[] = [];
+  for (let start = 0; start < values.length; ) {
+    let end = start;
+    while (end + 1 < values.length && follows(values[end]!, values[end + 1]!)) end += 1;
+    if (end - start >= 2) parts.push(`${name(values[start]!)} to ${name(values[end]!)}`);
+    else for (let k = start; k <= end; k += 1) parts.push(name(values[k]!));
+    start = end + 1;
+  }
+  return list(parts);
+}
+
+function follows(a: number, b: number): boolean {
+  return b === a + 1 || (a === 6 && b === 0);
+}
+
+export function list(parts: readonly string[]): string {
+  return parts.length < 2 ? (parts[0] ?? "") : `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)!}`;
+}
+
+/** In the largest unit that divides it. */
+export function duration(ms: number): string {
+  for (const [unit, size] of [
+    ["day", 86_400_000] as const,
+    ["hour", 3_600_000] as const,
+    ["minute", 60_000] as const,
+  ]) {
+    if (ms >= size && ms % size === 0) return plural(ms / size, unit);
+  }
+  return ms % 1000 === 0 ? plural(ms / 1000, "second") : plural(ms, "millisecond");
+}
+
+export function plural(n: number, unit: string): string {
+  return `${n} ${unit}${n === 1 ? "" : "s"}`;
+}
+
+export function two(n: number): string {
+  return String(n).padStart(2, "0");
+}
+
+/** RFC 3339 in UTC, without empty milliseconds. */
+export function instant(at: number): string {
+  return new Date(at).toISOString().replace(/\.000Z$/, "Z");
+}

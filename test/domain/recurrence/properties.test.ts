@@ -1,0 +1,191 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { compileRule } from "../../../src/domain/recurrence/compile.ts";
+import { nextAfter } from "../../../src/domain/recurrence/next.ts";
+import { segmentAt } from "../../../src/domain/recurrence/zone.ts";
+import { dueMinutes, type Policy, type Shown } from "./oracle.ts";
+import { compiled, cron, zones } from "./support.ts";
+
+/** Zones whose clocks did odd things, and when they did them. Whole minutes, as every zone since 1972. */
+const ODD_ZONES = [
+  "America/New_York",
+  "Europe/Dublin",
+  "Africa/Casablanca",
+  "Africa/Cairo",
+  "America/Nuuk",
+  "America/Santiago",
+  "America/Sao_Paulo",
+  "America/St_Johns",
+  "America/Caracas",
+  "Antarctica/Troll",
+  "Antarctica/Casey",
+  "Asia/Beirut",
+  "Asia/Gaza",
+  "Asia/Kathmandu",
+  "Australia/Lord_Howe",
+  "Pacific/Apia",
+  "Pacific/Chatham",
+  "Pacific/Kiritimati",
+] as const;
+const SINCE = Date.parse("1975-01-01T00:00:00Z") / 1000;
+const UNTIL = Date.parse("2045-01-01T00:00:00Z") / 1000;
+
+type Field = { text: string; holds: (value: number) => boolean };
+
+const STAR: Field = { text: "*", holds: () => true };
+
+function field(min: number, max: number): fc.Arbitrary<Field> {
+  const value = fc.integer({ min, max });
+  return fc.oneof(
+    { weight: 2, arbitrary: fc.constant(STAR) },
+    { weight: 3, arbitrary: value.map((one) => ({ text: `${one}`, holds: (v: number) => v === one })) },
+    {
+      weight: 2,
+      arbitrary: fc
+        .integer({ min: 1, max })
+        .map((step) => ({ text: `*/${step}`, holds: (v: number) => (v - min) % step === 0 })),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.tuple(value, value).map(([a, b]) => {
+        const [low, high] = [Math.min(a, b), Math.max(a, b)];
+        return { text: `${low}-${high}`, holds: (v: number) => v >= low && v <= high };
+      }),
+    },
+    {
+      weight: 1,
+      arbitrary: fc
+        .uniqueArray(value, { minLength: 1, maxLength: 4 })
+        .map((list) => ({ text: list.join(","), holds: (v: number) => list.includes(v) })),
+    },
+  );
+}
+
+/** Mostly open, so that most rules have something due in the few days that a test looks at. */
+const mostlyOpen = (one: fc.Arbitrary<Field>) =>
+  fc.oneof({ weight: 3, arbitrary: fc.constant(STAR) }, { weight: 1, arbitrary: one });
+
+const expression = fc
+  .tuple(field(0, 59), field(0, 23), mostlyOpen(field(1, 31)), mostlyOpen(field(1, 12)), mostlyOpen(field(0, 6)))
+  .map(([minute, hour, day, month, weekday]) => {
+    const isStarred = day.text.startsWith("*") || weekday.text.startsWith("*");
+    return {
+      text: [minute, hour, day, month, weekday].map((one) => one.text).join(" "),
+      timing: (minute.text + hour.text).includes("*") ? ("shown" as const) : ("fixed" as const),
+      matches: (at: Shown) =>
+        minute.holds(at.minute) &&
+        hour.holds(at.hour) &&
+        month.holds(at.month) &&
+        (isStarred ? day.holds(at.day) && weekday.holds(at.weekday) : day.holds(at.day) || weekday.holds(at.weekday)),
+    };
+  });
+
+const policy = fc.record<Policy>({
+  gap: fc.constantFrom("first", "shift", "skip"),
+  overlap: fc.constantFrom("first", "last", "both"),
+});
+
+/** A whole minute near some clock change of the zone. */
+function momentNearChange(name: string): fc.Arbitrary<number> {
+  const zone = zones.findZone(name)!;
+  segmentAt(zone, UNTIL);
+  const changes = zone.at.filter((at) => at > SINCE && at < UNTIL);
+  return fc
+    .tuple(fc.constantFrom(...changes), fc.integer({ min: -2000, max: 2000 }))
+    .map(([change, minutes]) => Math.floor(change / 60) * 60 + minutes * 60);
+}
+
+const zoneAndMoment = fc
+  .constantFrom(...ODD_ZONES)
+  .chain((zone) => momentNearChange(zone).map((from) => ({ zone, from })));
+
+describe("nextAfter", () => {
+  it("agrees with a literal walk, minute by minute, through clock changes of every kind and under every policy", () => {
+    fc.assert(
+      fc.property(expression, policy, zoneAndMoment, ({ text, timing, matches }, choice, { zone, from }) => {
+        const compilation = compileRule(cron(text, zone, choice), zones);
+        if (!compilation.ok) return;
+        const to = from + 2 * 86_400;
+        const due = dueMinutes(zones.findZone(zone)!, from, to, matches, timing === "shown" ? "as shown" : choice);
+        const found: number[] = [];
+        let at = nextAfter(compilation.rule, from * 1000);
+        while (at !== null && at < to * 1000) {
+          found.push(at / 1000);
+          at = nextAfter(compilation.rule, at);
+        }
+        expect(found).toEqual(due);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it("only ever moves forward, and gives the same answer from anywhere before it", () => {
+    const whenever = fc.oneof(
+      zoneAndMoment,
+      fc.record({ zone: fc.constantFrom(...zones.names), from: fc.integer({ min: -5e9, max: 2.5e11 }) }),
+    );
+    fc.assert(
+      fc.property(
+        expression,
+        policy,
+        whenever,
+        fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+        (rule, choice, { zone, from }, part) => {
+          const compilation = compileRule(cron(rule.text, zone, choice), zones);
+          if (!compilation.ok) return;
+          const ask = (at: number) => {
+            nextAfter(compilation.rule, 0); // the memo forgets what it knew
+            return nextAfter(compilation.rule, at);
+          };
+          const after = from * 1000 + part;
+          const next = ask(after);
+          if (next === null) return;
+          expect(next).toBeGreaterThan(after);
+          expect(Number.isInteger(next)).toBe(true);
+          expect(ask(next - 1)).toBe(next);
+          expect(ask(Math.min(after + (next - after) * part, next - 1))).toBe(next);
+          const following = ask(next);
+          expect(following === null || following > next).toBe(true);
+        },
+      ),
+      { numRuns: 1000 },
+    );
+  });
+
+  it("never throws for a rule that was accepted, whatever the instant", () => {
+    const moment = fc.oneof(
+      fc.double(),
+      fc.integer({ min: -8.64e15, max: 8.64e15 }),
+      fc.constantFrom(253_402_300_799_999, 253_402_300_799_998, -62_167_219_200_000),
+    );
+    fc.assert(
+      fc.property(expression, policy, fc.constantFrom(...zones.names), moment, (rule, choice, zone, at) => {
+        const compilation = compileRule(cron(rule.text, zone, choice), zones);
+        if (!compilation.ok) return;
+        const next = nextAfter(compilation.rule, at);
+        expect(next === null || next > at).toBe(true);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("takes any text for an expression or a zone without throwing", () => {
+    const alphabet = fc.constantFrom(..."0123456789*?/,-#LWHSUNMONJAN@ \t\n".split(""), "٣", "é", "0 0 ", "* * ");
+    const text = fc.oneof(fc.string({ unit: alphabet, maxLength: 40 }), fc.string({ unit: "binary", maxLength: 250 }));
+    fc.assert(
+      fc.property(text, fc.oneof(fc.constant("UTC"), text), fc.boolean(), (written, zone, seconds) => {
+        const compilation = compileRule({ kind: "cron", expression: written, zone, seconds }, zones);
+        if (compilation.ok) nextAfter(compilation.rule, 0);
+        else expect(compilation.fault.found.length).toBeLessThan(100);
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  it("does not remember what it answered to another question", () => {
+    const rule = compiled(cron("*/15 * * * *", "Europe/Berlin"));
+    const at = Date.parse("2026-06-01T12:00:00Z");
+    const answers = [at, at - 1, at + 1, at + 900_000, at, at - 900_000].map((one) => nextAfter(rule, one)! - at);
+    expect(answers).toEqual([900_000, 0, 900_000, 1_800_000, 900_000, 0]);
+  });
+});

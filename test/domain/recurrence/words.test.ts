@@ -1,0 +1,67 @@
+import { describe, expect, it } from "vitest";
+import { describeRule, toLocal } from "../../../src/domain/recurrence/local.ts";
+import { ruleWarnings } from "../../../src/domain/recurrence/warnings.ts";
+import { compiled, cron, zones } from "./support.ts";
+
+describe("an instant in local words", () => {
+  it.each([
+    ["America/New_York", "2026-09-23T13:00:00Z", "2026-09-23T09:00:00-04:00[America/New_York]"],
+    ["UTC", "2026-09-23T13:00:00.250Z", "2026-09-23T13:00:00.250+00:00[UTC]"],
+    ["Asia/Kathmandu", "2026-09-23T13:00:00Z", "2026-09-23T18:45:00+05:45[Asia/Kathmandu]"],
+    ["Pacific/Marquesas", "2026-09-23T13:00:00Z", "2026-09-23T03:30:00-09:30[Pacific/Marquesas]"],
+    ["America/Vancouver", "2026-12-23T13:00:00Z", "2026-12-23T06:00:00-07:00[America/Vancouver]"],
+    ["Etc/GMT+5", "2026-01-01T14:00:00Z", "2026-01-01T09:00:00-05:00[Etc/GMT+5]"],
+  ])("%s at %s", (zone, at, expected) => {
+    expect(toLocal(zone, Date.parse(at), zones)).toBe(expected);
+  });
+
+  it("needs a zone that exists", () => {
+    expect(() => toLocal("Mars/Olympus", 0, zones)).toThrow("no zone of this name");
+  });
+});
+
+describe("a rule in plain English", () => {
+  it.each([
+    ["0 9 * * MON-FRI", "At 09:00 on Monday to Friday, UTC time"],
+    ["0 9,17 * * *", "At 09:00 and 17:00, UTC time"],
+    ["*/15 * * * *", "Every 15 minutes, UTC time"],
+    ["*/7 * * * *", "At minutes 0, 7, 14, 21, 28, 35, 42, 49 and 56 of every hour, UTC time"],
+    ["@hourly", "Every hour on the hour, UTC time"],
+    ["* * * * *", "Every minute, UTC time"],
+    ["*/10 8-18 * * SAT,SUN", "Every 10 minutes, in the hours 08:00 to 18:00 on Saturday and Sunday, UTC time"],
+    ["0 */6 * * *", "Every hour on the hour, in every 6th hour from midnight, UTC time"],
+    ["0 0 13 * 5", "At 00:00 on day 13 of the month or on Friday, UTC time"],
+    [
+      "0 0 */2 * 1",
+      "At 00:00 on Monday that is also days 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29 and 31 of the month, UTC time",
+    ],
+    ["0 0 1-31 * 1", "At 00:00 every day, UTC time"],
+    ["0 0 L 1-3 *", "At 00:00 on the last day of the month in January to March, UTC time"],
+    ["0 0 * * 5L,1#2", "At 00:00 on the last Friday of the month and the second Monday of the month, UTC time"],
+    ["*/10 * * * * *", "Every 10 seconds, UTC time"],
+    ["30 0 9 * * *", "At 09:00:30, UTC time"],
+  ])("%s", (expression, expected) => {
+    expect(describeRule(compiled(cron(expression)))).toBe(expected);
+  });
+
+  it("of every other kind", () => {
+    const interval = { kind: "interval", everyMs: 5_400_000, anchorAt: 0 } as const;
+    expect(describeRule(compiled(interval))).toBe("Every 90 minutes, counted from 1970-01-01T00:00:00Z");
+    expect(describeRule(compiled({ kind: "once", at: "2026-10-01T09:00:00Z" }))).toBe("At 2026-10-01T09:00:00Z");
+    expect(describeRule(compiled({ kind: "afterCompletion", delayMs: 1000 }))).toBe(
+      "1 second after the previous run ended",
+    );
+    expect(describeRule(compiled({ kind: "anyOf", rules: [interval, cron("0 9 * * *")] }))).toBe(
+      "Every 90 minutes, counted from 1970-01-01T00:00:00Z; or at 09:00, UTC time",
+    );
+  });
+});
+
+it("points out where people often expect something else", () => {
+  const warnings = (expression: string, choice = {}) => ruleWarnings(compiled(cron(expression, "UTC", choice))).join();
+  expect(warnings("0 9 */2 * 1")).toContain("Both day fields must match");
+  expect(warnings("0 9 1-31/2 * 1")).toBe("");
+  expect(warnings("*/40 * * * *")).toContain("*/40 is not evenly spaced");
+  expect(warnings("*/15 * * * *", { gap: "skip" })).toContain("change nothing here");
+  expect(warnings("0 9 * * 1", { gap: "skip" })).toBe("");
+});
