@@ -1,0 +1,85 @@
+import type { ZoneSource } from "../domain/recurrence/zone-source.ts";
+import type { LeaseTerms } from "../domain/lease.ts";
+import type { Chance } from "../kernel/chance.ts";
+import type { Clock, Instant } from "../kernel/clock.ts";
+import type { FaultPoints } from "../kernel/faults.ts";
+import type { Log } from "../kernel/log.ts";
+import type { Metrics } from "../kernel/metrics.ts";
+import { type Database, isDeadlock, sqlStateOf, type Transaction } from "../store/database.ts";
+import { createRevisionCache, type RevisionCache } from "./revisions.ts";
+
+/**
+ * The authority is the only code that changes durable truth. Verbs are functions that take it first, one file each,
+ * one transaction over a batch each: lock → read authority time → decide → write → intend.
+ */
+export type Authority = {
+  readonly db: Database;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly zones: ZoneSource;
+  readonly tzVersion: string;
+  readonly settings: AuthoritySettings;
+  readonly faults: FaultPoints;
+  readonly chance: Chance;
+  readonly revisions: RevisionCache;
+  readonly signals: Signals;
+  /** One transaction. A deadlock is retried; a lost connection is an error with code `outcome-unknown`. */
+  transact<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T>;
+};
+
+export type AuthoritySettings = {
+  shard: number;
+  lease: LeaseTerms;
+  /** Longest a verb may take, as its caller sees it. */
+  verbDeadlineMs: number;
+  /** Longest wait for one row lock. */
+  lockTimeoutMs: number;
+};
+
+/** Best-effort news for loops that could otherwise nap through it; called after commit, never awaited. */
+export type Signals = {
+  /** A cursor may be due earlier than was known. */
+  scheduleMoved(nextDueAt: Instant | null): void;
+  /** Outbox rows became available at `availableAt`. */
+  outboxGrew(availableAt: Instant): void;
+  /** Running attempts of a lane ended: a parked tenant may go on. */
+  slotsFreed(): void;
+};
+
+export const noSignals: Signals = { scheduleMoved: () => {}, outboxGrew: () => {}, slotsFreed: () => {} };
+
+const DEADLOCK_TRIES = 5;
+
+export function createAuthority(
+  parts: Omit<Authority, "transact" | "revisions" | "signals"> & { signals?: Signals },
+): Authority {
+  const { db, clock, metrics, settings, log } = parts;
+  return {
+    ...parts,
+    signals: parts.signals ?? noSignals,
+    revisions: createRevisionCache(parts.zones),
+    async transact(verb, work) {
+      const startedAt = clock.monotonic();
+      for (let tries = 1; ; tries++) {
+        try {
+          return await db.transact(
+            { deadlineMs: settings.verbDeadlineMs, lockTimeoutMs: settings.lockTimeoutMs },
+            work,
+          );
+        } catch (error) {
+          metrics.verbFaults.inc({ verb, code: sqlStateOf(error) ?? codeOf(error) });
+          if (!isDeadlock(error) || tries >= DEADLOCK_TRIES) throw error;
+          log.warn({ verb, tries }, "a verb met a deadlock and is tried again");
+        } finally {
+          metrics.verbSeconds.observe({ verb }, (clock.monotonic() - startedAt) / 1000);
+        }
+      }
+    },
+  };
+}
+
+function codeOf(error: unknown): string {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === "string" ? code : "unknown";
+}

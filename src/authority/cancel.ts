@@ -1,0 +1,80 @@
+import type { RunState } from "../domain/states.ts";
+import { instantOf, type Uuid } from "../kernel/ids.ts";
+import { type Queryable, type Transaction, sql } from "../store/database.ts";
+import { markCancelRequested } from "../store/live-marks.ts";
+import { lockLiveRuns } from "../store/live-runs.ts";
+import { instantArray, plainArray } from "../store/values.ts";
+import { announce } from "./announce.ts";
+import type { Authority } from "./authority.ts";
+import { type Departure, depart } from "./depart.ts";
+
+export type CancelRequest = { tenantId: Uuid; runId: Uuid };
+export type CancelOutcome =
+  /** The run had not started, or waited for a retry: it is canceled now. */
+  | { kind: "accepted" }
+  /** The run is running: its worker is asked to stop; accepted when it yields or its lease ends. */
+  | { kind: "requested" }
+  | { kind: "too-late"; state: RunState }
+  | { kind: "not-found" };
+
+const READ_RUNS = sql(
+  "cancel_read_runs",
+  `select r.id, r.tenant_id, r.state
+     from unnest($1::timestamptz[], $2::uuid[]) as k (scheduled_at, id)
+     join run r on r.scheduled_at = k.scheduled_at and r.id = k.id`,
+);
+
+/**
+ * Cancels runs: at once where nobody works on them, by request where somebody does.
+ * Locks   live runs (two rounds); then blocked siblings.
+ * Time    authority time, after the locks.
+ * Writes  live_run (request) or run; outbox (the oldest blocked sibling). A place in an outbox row is dropped when
+ *         that row is claimed.
+ * Replay  `requested` again, or `too-late` with state canceled.
+ */
+export async function cancelRuns(authority: Authority, requests: readonly CancelRequest[]): Promise<readonly CancelOutcome[]> {
+  const done = await authority.transact("cancel", (tx) => cancelIn(tx, requests));
+  announce(authority, done);
+  const moved = requests.filter((_, i) => done.outcomes[i]!.kind === "moved");
+  if (moved.length === 0) return done.outcomes as CancelOutcome[];
+  const again = [...(await cancelRuns(authority, moved))];
+  return done.outcomes.map((outcome) => (outcome.kind === "moved" ? again.shift()! : outcome));
+}
+
+async function cancelIn(tx: Transaction, requests: readonly CancelRequest[]) {
+  const ids = [...new Set(requests.map((request) => request.runId))];
+  const live = await lockLiveRuns(tx, ids);
+  const ended = new Map((await readRuns(tx, ids.filter((id) => !live.has(id)))).map((row) => [row.id, row]));
+  const nowAt = await tx.authorityNow();
+  const departures: Departure[] = [];
+  const asked: Uuid[] = [];
+  // `moved`: the run got or lost its guard between the two rounds of locks, so a new transaction has to look.
+  const outcomes = requests.map((request): CancelOutcome | { kind: "moved" } => {
+    const run = live.get(request.runId);
+    if (run === undefined) {
+      const past = ended.get(request.runId);
+      if (past === undefined || past.tenant_id !== request.tenantId) return { kind: "not-found" };
+      return past.state === "open" ? { kind: "moved" } : { kind: "too-late", state: past.state };
+    }
+    if (run.tenant_id !== request.tenantId) return { kind: "not-found" };
+    if (run.state === "running") {
+      asked.push(run.id);
+      return { kind: "requested" };
+    }
+    live.delete(run.id);
+    ended.set(run.id, { id: run.id, tenant_id: run.tenant_id, state: "canceled" });
+    departures.push({ kind: "end", run: { ...run, cancel_requested_at: run.cancel_requested_at ?? nowAt }, state: "canceled" });
+    return { kind: "accepted" };
+  });
+  await markCancelRequested(tx, asked, nowAt);
+  const intents = await depart(tx, departures, nowAt);
+  return { outcomes, departures, intents, nowAt };
+}
+
+async function readRuns(tx: Queryable, ids: readonly Uuid[]) {
+  if (ids.length === 0) return [];
+  return tx.query<{ id: Uuid; tenant_id: Uuid; state: RunState | "open" }>(READ_RUNS, [
+    instantArray(ids.map(instantOf)),
+    plainArray(ids),
+  ]);
+}

@@ -1,0 +1,33 @@
+import type { Instant } from "../kernel/clock.ts";
+import { operatorError } from "../kernel/errors.ts";
+import { type Queryable, sql } from "../store/database.ts";
+
+/**
+ * The server's own identity beside the recorded one. After a restore, or a promotion that may have lost commits, the
+ * two differ, and no ownership is given until an operator has run `punctual recover`.
+ */
+const READ = sql(
+  "server_read",
+  `select clock_timestamp() as now, e.epoch,
+          e.system_identifier = (select system_identifier from pg_control_system()) as same_system,
+          e.timeline = ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int as same_timeline,
+          array(select nextval('fence_seq') from generate_series(1, $1::int)) as fences
+     from authority_epoch e`,
+);
+
+export type Server = { now: Instant; epoch: number; fences: bigint[] };
+
+/** Authority time, the epoch, and `fences` numbers of the fence sequence; one statement, after the locks. */
+export async function readServer(tx: Queryable, fences: number): Promise<Server> {
+  const rows = await tx.query<Server & { same_system: boolean; same_timeline: boolean }>(READ, [fences]);
+  const row = rows[0];
+  if (row === undefined) throw operatorError("not-migrated", "the database has no authority epoch: run `punctual migrate`");
+  if (!row.same_system || !row.same_timeline) {
+    throw operatorError(
+      "recovery-needed",
+      "this database is a restored or promoted copy that may have lost commits: run `punctual recover` before work goes on",
+      { sameSystem: row.same_system, sameTimeline: row.same_timeline },
+    );
+  }
+  return row;
+}

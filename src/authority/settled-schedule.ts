@@ -1,0 +1,47 @@
+import type { Instant } from "../kernel/clock.ts";
+import type { Uuid } from "../kernel/ids.ts";
+import { type CursorRow, lockCursor } from "../store/cursors.ts";
+import type { Transaction } from "../store/database.ts";
+import { lockSchedule, type ScheduleRow } from "../store/schedules.ts";
+import type { Authority } from "./authority.ts";
+import { leaveToRelay } from "./bear.ts";
+import { type Materialized, settleLocked } from "./materialize.ts";
+import { lookAgain } from "./refusal.ts";
+
+/** A schedule under its lock, with every nominal instant up to now turned into a run or a skip. */
+export type SettledSchedule = {
+  schedule: ScheduleRow;
+  cursor: CursorRow;
+  settled: Materialized;
+  nowAt: Instant;
+};
+
+/** Locks a tenant's schedule: first its cursor (the schedule's lock), then its row. Undefined: no such schedule. */
+export async function lockTenantSchedule(
+  tx: Transaction,
+  tenantId: Uuid,
+  scheduleId: Uuid,
+): Promise<{ schedule: ScheduleRow; cursor: CursorRow } | undefined> {
+  const cursor = await lockCursor(tx, scheduleId);
+  if (cursor === undefined || cursor.tenant_id !== tenantId) return undefined;
+  const schedule = await lockSchedule(tx, scheduleId);
+  return schedule === undefined || schedule.status === "deleted" ? undefined : { schedule, cursor };
+}
+
+/**
+ * Edits, pauses and deletes come after what is already due: first everything due up to now is settled under the
+ * revision that was in force then, so that a change never rewrites or swallows an instant of the past.
+ */
+export async function settleSchedule(
+  authority: Authority,
+  tx: Transaction,
+  locked: { schedule: ScheduleRow; cursor: CursorRow },
+): Promise<SettledSchedule> {
+  const { schedule } = locked;
+  const settled = await settleLocked(authority, tx, [locked.cursor], leaveToRelay);
+  if (settled.undecided > 0) lookAgain();
+  // Read again: settling has moved the cursor and may have finished the schedule.
+  const cursor = (await lockCursor(tx, schedule.id))!;
+  const status = (await lockSchedule(tx, schedule.id))!.status;
+  return { schedule: { ...schedule, status }, cursor, settled, nowAt: settled.nowAt };
+}

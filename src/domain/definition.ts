@@ -1,0 +1,88 @@
+import { z } from "zod";
+import { ruleSchema } from "./recurrence/rule.ts";
+
+/** What a schedule is made of; one immutable copy per revision. All durations are whole milliseconds. */
+
+const ms = (min: number, max: number) => z.int().min(min).max(max);
+const DAY_MS = 86_400_000;
+
+export const jobSchema = z
+  .strictObject({
+    kind: z.enum(["function"]),
+    name: z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9._-]{0,99}$/)
+      .describe("Name of a registered job, e.g. report.run-summary"),
+    version: z.int().min(1).max(1_000_000).default(1),
+  })
+  .describe("The work itself: a kind and what that kind needs");
+export type Job = z.infer<typeof jobSchema>;
+
+export const overlapSchema = z
+  .discriminatedUnion("policy", [
+    z.strictObject({ policy: z.literal("forbid") }),
+    z.strictObject({ policy: z.literal("bufferOne") }),
+    z.strictObject({ policy: z.literal("skip") }),
+    z.strictObject({ policy: z.literal("cancelRunning") }),
+    z.strictObject({ policy: z.literal("allow"), limit: z.int().min(2).max(1000).optional() }),
+  ])
+  .describe("What happens when a run is due while an earlier one of the schedule is still open");
+export type Overlap = z.infer<typeof overlapSchema>;
+
+export const misfireSchema = z
+  .strictObject({
+    policy: z.enum(["latest", "skip", "all"]).default("latest"),
+    graceMs: ms(0, DAY_MS).default(60_000),
+    maxCatchUp: z.int().min(1).max(10_000).default(100),
+  })
+  .describe("What happens to instants missed by more than the grace");
+export type Misfire = z.infer<typeof misfireSchema>;
+
+export const retrySchema = z
+  .strictObject({
+    maxAttempts: z.int().min(1).max(100).default(3),
+    maxElapsedMs: ms(1000, 30 * DAY_MS).default(DAY_MS),
+    baseMs: ms(1, DAY_MS).default(1000),
+    capMs: ms(1, DAY_MS).default(300_000),
+  })
+  .describe("Transient failures are tried again with exponential back-off and full jitter");
+export type Retry = z.infer<typeof retrySchema>;
+
+/** Resource classes: separate pools, so that short work never waits behind long work. */
+export const CLASSES = ["short", "long", "memory"] as const;
+export const classSchema = z.enum(CLASSES);
+export type ResourceClass = z.infer<typeof classSchema>;
+
+/** Longest attempt per class (ms). Source: product requirement, 15 minutes for ordinary work. */
+export const ATTEMPT_LIMIT_MS: Readonly<Record<ResourceClass, number>> = {
+  short: 15 * 60_000,
+  long: DAY_MS,
+  memory: 6 * 3_600_000,
+};
+
+/** What a run needs to know of its schedule: also the definition of an ad hoc run. */
+export const workSchema = z.strictObject({
+  job: jobSchema,
+  class: classSchema.default("short"),
+  priority: z.enum(["strict", "normal", "late"]).default("normal"),
+  retry: retrySchema.prefault({}),
+  attemptTimeoutMs: ms(1000, DAY_MS).default(15 * 60_000),
+  startDeadlineMs: ms(1000, 30 * DAY_MS).optional().describe("A run that could not start this long after its due instant is skipped"),
+});
+export type Work = z.infer<typeof workSchema>;
+
+export const definitionSchema = workSchema.extend({
+  rule: ruleSchema,
+  startAt: z.iso.datetime({ offset: true }).optional().describe("First instant that may run (inclusive)"),
+  endAt: z.iso.datetime({ offset: true }).optional().describe("No instant from here on (exclusive)"),
+  maxRuns: z.int().min(1).optional().describe("Runs in all; skips do not count"),
+  runIfPast: z.boolean().default(false).describe("A `once` rule in the past runs at once instead of being refused"),
+  overlap: overlapSchema.prefault({ policy: "forbid" }),
+  misfire: misfireSchema.prefault({}),
+});
+export type Definition = z.infer<typeof definitionSchema>;
+
+/** Payloads are JSON objects of at most 64 KiB. */
+export const PAYLOAD_LIMIT_BYTES = 65_536;
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type Payload = { [key: string]: Json };

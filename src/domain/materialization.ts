@@ -1,0 +1,177 @@
+import type { Instant } from "../kernel/clock.ts";
+import { deriveRunId, type Uuid } from "../kernel/ids.ts";
+import type { Definition } from "./definition.ts";
+import { type NextAfter, planDue, type SkippedSpan } from "./misfire.ts";
+import { type OpenRun, planOverlap } from "./overlap.ts";
+import { type HeldBy, LANES, type Lane, type SkipReason, type Trigger } from "./states.ts";
+
+/** The moving row of a schedule, as materialize needs it. */
+export type Cursor = {
+  scheduleId: Uuid;
+  tenantId: Uuid;
+  revision: number;
+  nextRunAt: Instant;
+  nextDueAt: Instant;
+  /** Undefined at the start of a chain (creation, edit, resume). */
+  lastNominalAt: Instant | undefined;
+  runsMade: number;
+};
+
+export type NewRun = {
+  id: Uuid;
+  scheduleId: Uuid | null;
+  tenantId: Uuid;
+  class: string;
+  lane: Lane;
+  revision: number | null;
+  trigger: Trigger;
+  scheduledAt: Instant;
+  dueAt: Instant;
+  prevScheduledAt: Instant | null;
+  startDeadlineAt: Instant | null;
+  heldBy: HeldBy;
+  guard: Uuid | null;
+};
+
+export type NewSkip = Omit<NewRun, "guard" | "heldBy" | "lane" | "startDeadlineAt"> & { reason: SkipReason };
+export type NewRange = {
+  scheduleId: Uuid;
+  tenantId: Uuid;
+  revision: number;
+  fromAt: Instant;
+  toAt: Instant;
+  instants: number | null;
+  reason: SkipReason;
+  prevScheduledAt: Instant | null;
+};
+
+export type MaterializationPlan = {
+  cursor: Cursor;
+  runs: NewRun[];
+  skips: NewSkip[];
+  ranges: NewRange[];
+  superseded: Uuid[];
+  canceled: Uuid[];
+  cancelRequested: Uuid[];
+  next: { runAt: Instant | null; dueAt: Instant | null; lastNominalAt: Instant | null; runsMade: number };
+  /** No further instant: the schedule is finished. */
+  finished: boolean;
+};
+
+export const LANE_OF: Readonly<Record<Definition["priority"], Lane>> = {
+  strict: LANES.strict,
+  normal: LANES.normal,
+  late: LANES.late,
+};
+
+/**
+ * What one schedule owes at `nowAt`: a pure decision from its cursor, its definition and its open runs, all read
+ * under its lock.
+ */
+export function planMaterialization(
+  cursor: Cursor,
+  definition: Definition,
+  ruleNext: NextAfter,
+  open: readonly OpenRun[],
+  nowAt: Instant,
+  options: { floorAt: Instant; missedReason: SkipReason },
+): MaterializationPlan {
+  const next = bounded(ruleNext, definition);
+  const due = planDue(cursor.nextRunAt, nowAt, definition.misfire, next, options);
+  const left = definition.maxRuns === undefined ? Number.POSITIVE_INFINITY : definition.maxRuns - cursor.runsMade;
+  const taken = due.runs.slice(0, Math.max(0, left));
+
+  const births = taken.map((one) => ({
+    id: deriveRunId(cursor.scheduleId, "schedule", one.at),
+    scheduledAt: one.at,
+    late: one.late,
+  }));
+  const overlap = planOverlap(cursor.scheduleId, definition.overlap, open, births);
+  const previous = chainOf(cursor.lastNominalAt, due.skips, births);
+
+  const common = (scheduledAt: Instant) => ({
+    scheduleId: cursor.scheduleId,
+    tenantId: cursor.tenantId,
+    class: definition.class,
+    revision: cursor.revision,
+    scheduledAt,
+    dueAt: scheduledAt,
+    prevScheduledAt: previous(scheduledAt),
+  });
+  const runs = overlap.born.map(({ birth, guard }): NewRun => {
+    const run = common(birth.scheduledAt);
+    return {
+      ...run,
+      id: birth.id,
+      lane: birth.late ? LANES.late : LANE_OF[definition.priority],
+      trigger: birth.late ? "catch-up" : "schedule",
+      startDeadlineAt: definition.startDeadlineMs === undefined ? null : run.dueAt + definition.startDeadlineMs,
+      heldBy: guard === null ? "overlap" : "none",
+      guard,
+    };
+  });
+  const skips: NewSkip[] = [];
+  const ranges: NewRange[] = [];
+  for (const skip of due.skips) {
+    if (skip.kind === "instant") {
+      const id = deriveRunId(cursor.scheduleId, "schedule", skip.at);
+      skips.push({ ...common(skip.at), id, trigger: "schedule", reason: skip.reason });
+    } else {
+      const { scheduleId, tenantId, revision } = cursor;
+      const { fromAt, toAt, instants, reason } = skip;
+      ranges.push({ scheduleId, tenantId, revision, fromAt, toAt, instants, reason, prevScheduledAt: previous(fromAt) });
+    }
+  }
+  for (const birth of overlap.skipped) {
+    skips.push({ ...common(birth.scheduledAt), id: birth.id, trigger: "schedule", reason: "overlap" });
+  }
+  const runsMade = cursor.runsMade + overlap.born.length;
+  const untaken = due.runs[taken.length];
+  const nextAt = runsMade >= (definition.maxRuns ?? Number.POSITIVE_INFINITY) ? null : (untaken?.at ?? due.next);
+  const lastNominalAt = untaken === undefined ? due.lastNominalAt : (taken.at(-1)?.at ?? null);
+  return {
+    cursor,
+    runs,
+    skips,
+    ranges,
+    superseded: overlap.superseded,
+    canceled: overlap.canceled,
+    cancelRequested: overlap.cancelRequested,
+    next: {
+      runAt: nextAt,
+      dueAt: nextAt,
+      lastNominalAt: lastNominalAt ?? cursor.lastNominalAt ?? null,
+      runsMade,
+    },
+    finished: nextAt === null,
+  };
+}
+
+/** A rule within its start and end: what walks a schedule. */
+export function bounded(next: NextAfter, definition: Pick<Definition, "startAt" | "endAt">): NextAfter {
+  const startAt = definition.startAt === undefined ? undefined : Date.parse(definition.startAt);
+  const endAt = definition.endAt === undefined ? undefined : Date.parse(definition.endAt);
+  return (at) => {
+    const found = next(startAt !== undefined && at < startAt ? startAt - 1 : at);
+    return found === null || (endAt !== undefined && found >= endAt) ? null : found;
+  };
+}
+
+/** Each nominal instant names the one before it, so that a missing link shows. */
+function chainOf(
+  lastNominalAt: Instant | undefined,
+  skips: readonly SkippedSpan[],
+  births: readonly { scheduledAt: Instant }[],
+): (at: Instant) => Instant | null {
+  const links = [
+    ...skips.map((skip) => (skip.kind === "instant" ? [skip.at, skip.at] : [skip.fromAt, skip.toAt])),
+    ...births.map((birth) => [birth.scheduledAt, birth.scheduledAt]),
+  ].sort((a, b) => a[0]! - b[0]!);
+  const previous = new Map<Instant, Instant | null>();
+  let last = lastNominalAt ?? null;
+  for (const [fromAt, toAt] of links) {
+    previous.set(fromAt!, last);
+    last = toAt!;
+  }
+  return (at) => previous.get(at) ?? null;
+}

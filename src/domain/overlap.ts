@@ -1,0 +1,86 @@
+import type { Instant } from "../kernel/clock.ts";
+import type { Uuid } from "../kernel/ids.ts";
+import type { Overlap } from "./definition.ts";
+import { freeGuards, slotsOf } from "./guard.ts";
+import type { LiveState } from "./states.ts";
+
+/**
+ * Overlap is decided once, at birth, under the schedule's lock: the first open run holds the guard until it ends
+ * (retry waits included), later ones are blocked behind it in order. A new run never overtakes a blocked one.
+ */
+
+export type OpenRun = { id: Uuid; scheduledAt: Instant; state: LiveState; guard: Uuid | null };
+
+/** A run about to be born. */
+export type Birth = { id: Uuid; scheduledAt: Instant };
+
+export type OverlapPlan<B extends Birth> = {
+  /** To be inserted: with a guard queued, without one blocked. */
+  born: { birth: B; guard: Uuid | null }[];
+  /** New instants that get a skip row (reason: overlap). */
+  skipped: B[];
+  /** Blocked runs that make way for a newer one (reason: overlap). */
+  superseded: Uuid[];
+  /** Holders that have not started: end as canceled now; their guards are among those given to `born`. */
+  canceled: Uuid[];
+  /** Running holders that are asked to stop. */
+  cancelRequested: Uuid[];
+};
+
+/**
+ * `open` are the schedule's live runs as read under its lock; `births` are in order of their instants.
+ * An unlimited schedule gives every run its own id as guard.
+ */
+export function planOverlap<B extends Birth>(
+  scheduleId: Uuid,
+  overlap: Overlap,
+  open: readonly OpenRun[],
+  births: readonly B[],
+): OverlapPlan<B> {
+  const plan: OverlapPlan<B> = { born: [], skipped: [], superseded: [], canceled: [], cancelRequested: [] };
+  const slots = slotsOf(overlap);
+  if (slots === Number.POSITIVE_INFINITY) {
+    plan.born = births.map((birth) => ({ birth, guard: birth.id }));
+    return plan;
+  }
+
+  const holders = open.filter((run) => run.guard !== null);
+  let waiting = open.filter((run) => run.guard === null).map((run) => run.id);
+  const free = freeGuards(scheduleId, slots, new Set(holders.map((run) => run.guard!)));
+  let cancelable = overlap.policy === "cancelRunning" ? [...holders] : [];
+
+  for (const birth of births) {
+    if (cancelable.length > 0) {
+      for (const holder of cancelable) {
+        if (holder.state === "running") plan.cancelRequested.push(holder.id);
+        else {
+          plan.canceled.push(holder.id);
+          free.push(holder.guard!);
+        }
+      }
+      cancelable = [];
+    }
+    const newestOnly = overlap.policy === "bufferOne" || overlap.policy === "cancelRunning";
+    if (newestOnly && waiting.length > 0) {
+      supersede(plan, waiting);
+      waiting = [];
+    }
+    const guard = waiting.length === 0 ? free.shift() : undefined;
+    if (guard !== undefined) plan.born.push({ birth, guard });
+    else if (overlap.policy === "skip") plan.skipped.push(birth);
+    else {
+      plan.born.push({ birth, guard: null });
+      waiting.push(birth.id);
+    }
+  }
+  return plan;
+}
+
+/** A waiter born in this very plan becomes a skip; one that exists already is ended by the caller. */
+function supersede<B extends Birth>(plan: OverlapPlan<B>, waiting: readonly Uuid[]): void {
+  for (const id of waiting) {
+    const at = plan.born.findIndex((one) => one.birth.id === id);
+    if (at === -1) plan.superseded.push(id);
+    else plan.skipped.push(...plan.born.splice(at, 1).map((one) => one.birth));
+  }
+}

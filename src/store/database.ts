@@ -1,0 +1,204 @@
+import pg from "pg";
+import type { Clock, Instant } from "../kernel/clock.ts";
+import { messageOf, operatorError, outcomeUnknown } from "../kernel/errors.ts";
+import type { Log } from "../kernel/log.ts";
+import { parseInstant } from "./values.ts";
+
+/** A named prepared statement: the text is planned once per connection. */
+export type Statement = { readonly name: string; readonly text: string };
+
+export function sql(name: string, text: string): Statement {
+  return { name, text };
+}
+
+export type Queryable = {
+  query<Row = Record<string, unknown>>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
+};
+
+export type Transaction = Queryable & {
+  /**
+   * The authority's time (database clock, epoch ms with µs), read as a statement of its own: call it after the locks
+   * are held, because a lock may have been waited for.
+   */
+  authorityNow(): Promise<Instant>;
+};
+
+export type TransactionOptions = {
+  /** Longest the caller waits for the whole transaction; past it the connection is dropped and the outcome is unknown. */
+  deadlineMs: number;
+  /** Longest wait for one lock; 0 waits as long as the deadline allows. */
+  lockTimeoutMs: number;
+};
+
+export type Database = Queryable & {
+  transact<T>(options: TransactionOptions, work: (tx: Transaction) => Promise<T>): Promise<T>;
+  /** Runs text that is no prepared statement (DDL, tests). */
+  run(text: string): Promise<void>;
+  close(): Promise<void>;
+};
+
+const TYPES = new Map<number, (text: string) => unknown>([
+  [1184, parseInstant], // timestamptz → epoch ms
+  [20, BigInt], // int8: fences and row ids must not lose bits
+  [1115, (text) => splitArray(text).map(parseInstant)],
+  [1185, (text) => splitArray(text).map(parseInstant)],
+  [2951, splitArray], // uuid[]
+  [1016, (text) => splitArray(text).map(BigInt)],
+]);
+
+function splitArray(text: string): string[] {
+  return text.length <= 2 ? [] : text.slice(1, -1).replaceAll('"', "").split(",");
+}
+
+const types = {
+  getTypeParser: ((oid: number, format?: "text" | "binary") =>
+    TYPES.get(oid) ?? pg.types.getTypeParser(oid, format ?? "text")) as typeof pg.types.getTypeParser,
+};
+
+const AUTHORITY_NOW = sql("authority_now", "select clock_timestamp() as now");
+
+/**
+ * Verbs walk indexes and nothing else. A statement planned while its table was empty would scan it for ever after
+ * (measured: a tenth of the throughput), so the planner is told. SET LOCAL, because a pooler may stand between.
+ */
+const BEGIN = [
+  "begin",
+  "set local plan_cache_mode = force_generic_plan",
+  "set local enable_seqscan = off",
+  "set local enable_hashjoin = off",
+  "set local enable_mergejoin = off",
+  "set local jit = off",
+].join(";");
+
+export function createDatabase(options: {
+  url: string;
+  maxConnections: number;
+  applicationName: string;
+  clock: Clock;
+  log: Log;
+}): Database {
+  const pool = new pg.Pool({
+    connectionString: options.url,
+    max: options.maxConnections,
+    application_name: options.applicationName,
+    connectionTimeoutMillis: 10_000,
+    idleTimeoutMillis: 60_000,
+    keepAlive: true,
+    types,
+  });
+  pool.on("error", (error) => options.log.warn({ reason: messageOf(error) }, "an idle database connection was lost"));
+  let closed: Promise<void> | undefined;
+
+  return {
+    async query<Row>(statement: Statement, values: readonly unknown[] = []) {
+      return queryWith<Row>(pool, statement, values);
+    },
+
+    async run(text) {
+      await pool.query(text);
+    },
+
+    async transact(transaction, work) {
+      const client = await connect(pool);
+      const doubt: { committing: boolean; warning: string | undefined } = { committing: false, warning: undefined };
+      const onNotice = (notice: { code?: string | undefined; message?: string | undefined }) => {
+        if (doubt.committing && notice.code?.startsWith("01")) doubt.warning = notice.message ?? "a warning";
+      };
+      client.on("notice", onNotice as never);
+      let broken: Error | undefined;
+      const deadline = options.clock.after(transaction.deadlineMs, () => {
+        broken = new Error(`no answer within ${transaction.deadlineMs} ms`);
+        // Ends the socket at once, so that every pending query of this client fails.
+        (client as unknown as { connection: { stream: { destroy(error: Error): void } } }).connection.stream.destroy(
+          broken,
+        );
+      });
+      const tx: Transaction = {
+        query: (statement, values = []) => queryWith(client, statement, values),
+        authorityNow: async () => (await queryWith<{ now: Instant }>(client, AUTHORITY_NOW, []))[0]!.now,
+      };
+      try {
+        await client.query(
+          transaction.lockTimeoutMs > 0 ? `${BEGIN};set local lock_timeout = ${transaction.lockTimeoutMs}` : BEGIN,
+        );
+        const result = await work(tx);
+        doubt.committing = true;
+        const answer = await client.query("commit");
+        // COMMIT of a failed transaction answers ROLLBACK without an error.
+        if (answer.command !== "COMMIT") throw new Error("the transaction had failed before its commit");
+        // "canceled wait for synchronous replication": committed here, perhaps nowhere else.
+        if (doubt.warning !== undefined) throw outcomeUnknown("committed with a warning", new Error(doubt.warning));
+        return result;
+      } catch (error) {
+        if (isConnectionLoss(error) || broken !== undefined) {
+          broken ??= error as Error;
+          throw outcomeUnknown("the database connection broke during a transaction", error);
+        }
+        if (!doubt.committing || doubt.warning === undefined) await client.query("rollback").catch((lost) => {
+          broken ??= lost as Error;
+        });
+        throw error;
+      } finally {
+        deadline.cancel();
+        client.off("notice", onNotice as never);
+        client.release(broken);
+      }
+    },
+
+    close() {
+      closed ??= pool.end();
+      return closed;
+    },
+  };
+}
+
+async function queryWith<Row>(
+  client: pg.Pool | pg.PoolClient,
+  statement: Statement,
+  values: readonly unknown[],
+): Promise<Row[]> {
+  const result = await client.query({ name: statement.name, text: statement.text, values: values as unknown[] });
+  return result.rows as Row[];
+}
+
+async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
+  try {
+    return await pool.connect();
+  } catch (error) {
+    throw operatorError("database-unreachable", `PostgreSQL does not answer: ${messageOf(error)}`, {}, error);
+  }
+}
+
+/** SQLSTATE of an error that came from PostgreSQL. */
+export function sqlStateOf(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
+}
+
+/** A data error: the item itself is at fault (classes 22 and 23), so the batch is split to find it. */
+export function isPoison(error: unknown): boolean {
+  const state = sqlStateOf(error);
+  return state !== undefined && (state.startsWith("22") || state.startsWith("23"));
+}
+
+/** A lock was not given in time: split the batch so that one stranger's lock holds up one item only. */
+export function isLockTimeout(error: unknown): boolean {
+  return sqlStateOf(error) === "55P03";
+}
+
+export function isDeadlock(error: unknown): boolean {
+  const state = sqlStateOf(error);
+  return state === "40P01" || state === "40001";
+}
+
+function isConnectionLoss(error: unknown): boolean {
+  const state = sqlStateOf(error);
+  if (state !== undefined) return state.startsWith("08") || state.startsWith("57P");
+  const code = (error as { code?: unknown } | null)?.code;
+  return (
+    code === "ECONNRESET" ||
+    code === "EPIPE" ||
+    code === "ETIMEDOUT" ||
+    /connection (terminated|ended|error)|socket/i.test(messageOf(error))
+  );
+}

@@ -1,0 +1,62 @@
+import type { Fence } from "../domain/fence.ts";
+import type { Instant } from "../kernel/clock.ts";
+import type { Uuid } from "../kernel/ids.ts";
+import { type Queryable, sql } from "./database.ts";
+import { type LiveRun, LIVE_COLUMNS } from "./live-runs.ts";
+import { instantArray, instantText, plainArray } from "./values.ts";
+
+type Granted = { runId: Uuid; scheduledAt: Instant; attempt: number; fence: Fence; deadlineAt: Instant };
+type Claim = { claimId: Uuid; worker: string; nowAt: Instant };
+
+const START = sql(
+  "grants_start",
+  `update live_run l
+      set state = 'running', attempt = g.attempt, fence = g.fence, claim_id = $5, worker = $6, lease_until = $7,
+          last_heartbeat_at = $8, deadline_at = g.deadline_at, started_at = coalesce(l.started_at, $8)
+     from unnest($1::uuid[], $2::int[], $3::bigint[], $4::timestamptz[]) as g (id, attempt, fence, deadline_at)
+    where l.id = g.id`,
+);
+const INSERT_ATTEMPTS = sql(
+  "grants_insert_attempts",
+  `insert into attempt (scheduled_at, run_id, n, claim_id, fence, worker, started_at)
+   select scheduled_at, run_id, n, $5, fence, $6, $7
+     from unnest($1::timestamptz[], $2::uuid[], $3::int[], $4::bigint[]) as g (scheduled_at, run_id, n, fence)`,
+);
+const READ_OF_CLAIM = sql(
+  "grants_read_of_claim",
+  `select ${LIVE_COLUMNS} from live_run where claim_id = $1 and state = 'running' order by fence`,
+);
+
+export async function startLiveRuns(
+  tx: Queryable,
+  grants: readonly Granted[],
+  claim: Claim & { leaseUntil: Instant },
+): Promise<void> {
+  await tx.query(START, [
+    plainArray(grants.map((grant) => grant.runId)),
+    plainArray(grants.map((grant) => grant.attempt)),
+    plainArray(grants.map((grant) => grant.fence)),
+    instantArray(grants.map((grant) => grant.deadlineAt)),
+    claim.claimId,
+    claim.worker,
+    instantText(claim.leaseUntil),
+    instantText(claim.nowAt),
+  ]);
+}
+
+export async function insertAttempts(tx: Queryable, grants: readonly Granted[], claim: Claim): Promise<void> {
+  await tx.query(INSERT_ATTEMPTS, [
+    instantArray(grants.map((grant) => grant.scheduledAt)),
+    plainArray(grants.map((grant) => grant.runId)),
+    plainArray(grants.map((grant) => grant.attempt)),
+    plainArray(grants.map((grant) => grant.fence)),
+    claim.claimId,
+    claim.worker,
+    instantText(claim.nowAt),
+  ]);
+}
+
+/** Grants that a claim was given before; a rare look-up, so it walks the small table instead of costing an index. */
+export function readGrantsOf(tx: Queryable, claimId: Uuid): Promise<LiveRun[]> {
+  return tx.query<LiveRun>(READ_OF_CLAIM, [claimId]);
+}

@@ -1,0 +1,78 @@
+import type { Uuid } from "../kernel/ids.ts";
+import { type Queryable, sql } from "./database.ts";
+import { plainArray } from "./values.ts";
+
+/** Running attempts of a tenant in a class, and the limits they are held to. */
+export type Usage = {
+  tenant_id: Uuid;
+  class: string;
+  running: number;
+  max_running: number | null;
+  start_rate_per_second: number | null;
+};
+
+export type LaneKey = { tenantId: Uuid; class: string };
+
+export function laneKey(lane: LaneKey): string {
+  return `${lane.tenantId} ${lane.class}`;
+}
+
+const LOCK = sql(
+  "usage_lock",
+  `select u.tenant_id, u.class, u.running, u.max_running, u.start_rate_per_second
+     from usage u
+    where (u.tenant_id, u.class) in (select * from unnest($1::uuid[], $2::text[]))
+    order by u.tenant_id, u.class
+      for update`,
+);
+const CREATE = sql(
+  "usage_create",
+  `insert into usage (tenant_id, class, max_running, start_rate_per_second)
+   select k.tenant_id, k.class, q.max_running, q.start_rate_per_second
+     from unnest($1::uuid[], $2::text[]) as k (tenant_id, class)
+     left join quota q on q.tenant_id = k.tenant_id and q.class = k.class
+    order by 1, 2
+   on conflict do nothing`,
+);
+const ADD = sql(
+  "usage_add",
+  `update usage u set running = u.running + k.delta
+     from unnest($1::uuid[], $2::text[], $3::int[]) as k (tenant_id, class, delta)
+    where u.tenant_id = k.tenant_id and u.class = k.class`,
+);
+
+/** Locks the usage rows of lanes in order, making those that are missing. Last in the lock order. */
+export async function lockUsage(tx: Queryable, lanes: readonly LaneKey[]): Promise<Map<string, Usage>> {
+  const unique = [...new Map(lanes.map((lane) => [laneKey(lane), lane])).values()];
+  const keys = [plainArray(unique.map((lane) => lane.tenantId)), plainArray(unique.map((lane) => lane.class))];
+  let rows = await tx.query<Usage>(LOCK, keys);
+  if (rows.length < unique.length) {
+    await tx.query(CREATE, keys);
+    rows = await tx.query<Usage>(LOCK, keys);
+  }
+  return new Map(rows.map((row) => [laneKey({ tenantId: row.tenant_id, class: row.class }), row]));
+}
+
+/** Adds to running counts; the rows are locked already. */
+export async function addUsage(tx: Queryable, deltas: ReadonlyMap<string, { lane: LaneKey; delta: number }>): Promise<void> {
+  const changed = [...deltas.values()].filter((one) => one.delta !== 0);
+  if (changed.length === 0) return;
+  await tx.query(ADD, [
+    plainArray(changed.map((one) => one.lane.tenantId)),
+    plainArray(changed.map((one) => one.lane.class)),
+    plainArray(changed.map((one) => one.delta)),
+  ]);
+}
+
+/** Sums one change per run into one change per lane. */
+export function countLanes(runs: readonly { tenant_id: Uuid; class: string }[], each: 1 | -1) {
+  const deltas = new Map<string, { lane: LaneKey; delta: number }>();
+  for (const run of runs) {
+    const lane = { tenantId: run.tenant_id, class: run.class };
+    const key = laneKey(lane);
+    const known = deltas.get(key);
+    if (known === undefined) deltas.set(key, { lane, delta: each });
+    else known.delta += each;
+  }
+  return deltas;
+}
