@@ -28,7 +28,8 @@ const RUN_SUMMARY_PAGE = sql(
             limit $5) r
      left join lateral (select state, attempt, started_at from live_run
                          where id = r.id and r.state = 'open' limit 1) l on true
-     left join lateral (select name from schedule where id = r.schedule_id limit 1) s on true
+     left join lateral (select name from schedule
+                         where tenant_id = r.tenant_id and id = r.schedule_id limit 1) s on true
     order by r.scheduled_at, r.id`,
 );
 
