@@ -54,6 +54,8 @@ export function connectHintRedis(options: HintRedisOptions): HintRedis {
     autoPipeliningIgnoredCommands: ["ping"],
     connectTimeout: commandTimeoutMs,
     commandTimeout: commandTimeoutMs,
+    // The old primary came back as a replica: the address may by now lead to the new one.
+    reconnectOnError: (error) => error.message.startsWith("READONLY"),
     retryStrategy: (attempt) => Math.min(50 * 2 ** Math.min(attempt, 5), 1_000),
   });
   const callbacks = new Set<(health: RedisHealth) => void>();

@@ -30,8 +30,9 @@ export type ConsumerOptions = {
 export type Consumer = Service & {
   /**
    * At most `wanted` slots' worth of hints (a hint may turn out to carry more runs than its queue's last one did).
-   * Empty when there is nothing, when everybody is limited, or when Redis does not answer. Never rejects. Each hint
-   * must come back through `acknowledge`.
+   * Fewer than wanted does not mean that there are no more; none at all means that there is nothing, that everybody is
+   * limited or above its share, or that Redis does not answer. Never rejects. Each hint must come back through
+   * `acknowledge`.
    */
   fetch(class_: string, wanted: number): Promise<FetchedHint[]>;
   /** Ends hints whose runs were each claimed or refused. What Redis cannot take now is kept and tried again. Never rejects. */
@@ -47,8 +48,6 @@ export type Consumer = Service & {
 
 // Under a full load of lane 0 and 1, every 20th hint of a queue is still one of lane 2: the 5 % of the design.
 const LIFT_EVERY = 20;
-// Rounds to fill up with once something was found; until then, every ready queue is asked.
-const MOST_ROUNDS = 4;
 const FULL_LOOK_EVERY = 30;
 
 export function createConsumer(options: ConsumerOptions): Consumer {
@@ -132,8 +131,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     one.pool.limitUntil(lane, clock.now() + limitedMs);
     if (!running) return;
     one.limitTimer?.cancel();
-    const nextMs = (one.pool.nextLimitEnd() ?? clock.now()) - clock.now();
-    one.limitTimer = clock.after(nextMs, () => {
+    one.limitTimer = clock.after(one.pool.nextLimitEnd - clock.now(), () => {
       one.limitTimer = undefined;
       announce(class_);
     });
@@ -150,18 +148,16 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     }
     const hints: FetchedHint[] = [];
     let left = wanted;
-    for (let round = 0; left > 0 && redis.health().available; round++) {
-      if (round >= MOST_ROUNDS && hints.length > 0) break;
+    while (left > 0 && redis.health().available) {
       one.pool.releaseLimited(clock.now());
       if (one.mayHaveNews) await look(class_);
       const picks = one.pool.pick(left);
       if (picks.length === 0) break;
-      for (const some of await Promise.all(picks.map((pick) => take(class_, pick)))) {
-        for (const hint of some) {
-          hints.push(hint);
-          left -= hint.runCount;
-        }
-      }
+      const some = (await Promise.all(picks.map((pick) => take(class_, pick)))).flat();
+      // What was found must not wait while queues that turn out to be empty are asked one after the other.
+      if (some.length === 0 && hints.length > 0) break;
+      for (const hint of some) left -= hint.runCount;
+      hints.push(...some);
     }
     return hints;
   }

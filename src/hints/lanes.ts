@@ -9,7 +9,7 @@ export type Lane = {
   sequence: number;
   limitedUntil: Instant;
   virtualTime: number;
-  /** Hints to ask for at once: doubles while all are delivered, back to 1 when the queue runs dry. */
+  /** Hints to ask for at once: doubles while all are delivered, back to the least when the queue runs dry. */
   appetite: number;
   /** Runs a hint of this queue carried last. */
   runsPerHint: number;
@@ -33,6 +33,7 @@ export type PoolOptions = {
 
 // More contenders than that in one call cost more than they add: the rest has its turn in the next calls.
 const MOST_CONTENDERS = 256;
+const LEAST_APPETITE = 4;
 const MOST_APPETITE = 32;
 
 /** The lanes of one class in one worker process: which may have hints, which is next, who holds how many slots. */
@@ -40,6 +41,8 @@ export class LanePool {
   readonly options: PoolOptions;
   /** Everything published up to this sequence is known here. */
   readUpTo = 0;
+  /** Instant from which a limited lane may be asked again; never later than the first one's. */
+  nextLimitEnd: Instant = Number.POSITIVE_INFINITY;
   private readonly lanes: LRUCache<string, Lane>;
   private readonly ready = new Set<Lane>();
   private readonly limited = new Set<Lane>();
@@ -73,7 +76,7 @@ export class LanePool {
       sequence: 0,
       limitedUntil: 0,
       virtualTime: this.virtualNow,
-      appetite: 1,
+      appetite: LEAST_APPETITE,
       runsPerHint: 1,
       weight,
       sinceLift: 0,
@@ -101,31 +104,29 @@ export class LanePool {
 
   /** Seen empty at the pick's sequence: skipped until it moves. */
   empty({ lane, sequence }: Pick): void {
-    lane.appetite = 1;
+    lane.appetite = LEAST_APPETITE;
     if (lane.sequence === sequence) this.ready.delete(lane);
   }
 
   limitUntil(lane: Lane, until: Instant): void {
     lane.limitedUntil = until;
     this.ready.delete(lane);
-    if (this.lanes.peek(lane.tenantId) === lane) this.limited.add(lane);
-  }
-
-  /** Instant at which the first limited lane may be asked again. */
-  nextLimitEnd(): Instant | undefined {
-    let first: Instant | undefined;
-    for (const { limitedUntil } of this.limited) {
-      if (first === undefined || limitedUntil < first) first = limitedUntil;
-    }
-    return first;
+    if (this.lanes.peek(lane.tenantId) !== lane) return;
+    this.limited.add(lane);
+    this.nextLimitEnd = Math.min(this.nextLimitEnd, until);
   }
 
   /** Puts lanes whose limit is over among the ready ones. */
   releaseLimited(now: Instant): void {
+    if (now < this.nextLimitEnd) return;
+    this.nextLimitEnd = Number.POSITIVE_INFINITY;
     for (const lane of this.limited) {
-      if (lane.limitedUntil > now) continue;
-      this.limited.delete(lane);
-      this.ready.add(lane);
+      if (lane.limitedUntil > now) {
+        this.nextLimitEnd = Math.min(this.nextLimitEnd, lane.limitedUntil);
+      } else {
+        this.limited.delete(lane);
+        this.ready.add(lane);
+      }
     }
   }
 

@@ -105,7 +105,8 @@ export class HintQueues {
 }
 
 function asJob(id: string) {
-  return { id, opts: {} } as Parameters<RedisQueueBackend["moveToCompleted"]>[0];
+  // One attempt: BullMQ must not think of retries.
+  return { id, opts: { attempts: 1 } } as Parameters<RedisQueueBackend["moveToCompleted"]>[0];
 }
 
 function runsOf(data: unknown): number {
