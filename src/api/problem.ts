@@ -35,6 +35,7 @@ export const PROBLEMS = {
   "unsupported-media-type": refuse(415, "The body's media type is not accepted"),
   internal: refuse(500, "Something broke on our side"),
   "outcome-unknown": retry(503, "It is not known whether the call took effect"),
+  busy: retry(503, "Others are changing the same thing all the time"),
   unavailable: retry(503, "The service cannot answer at the moment"),
 } as const satisfies Record<string, Entry>;
 export type ProblemCode = keyof typeof PROBLEMS;
@@ -132,6 +133,7 @@ export function problemOf(error: unknown): Problem {
 function fromPunctualError(error: PunctualError): Problem {
   const known = error.code in PROBLEMS ? (error.code as ProblemCode) : undefined;
   const options = { more: { ...error.details }, cause: error };
+  if (known === "busy") return new Problem("busy", error.message, { headers: { "retry-after": "1" } });
   if (error.actor === "caller") return new Problem(known ?? "invalid-request", error.message, options);
   if (error.actor === "operator")
     return new Problem("unavailable", "The service cannot answer at the moment", { cause: error });

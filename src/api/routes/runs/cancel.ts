@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { cancelRuns } from "../../../authority/cancel.ts";
 import { showId } from "../../../kernel/ids.ts";
 import { WRITERS } from "../../context.ts";
 import { runParams } from "../../fields.ts";
@@ -6,7 +7,6 @@ import { noFields } from "../../no-fields.ts";
 import { Problem } from "../../problem.ts";
 import { getRunId, noSuchRun } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";
-import { cancelRuns } from "../../verbs.ts";
 
 export const cancelRunRoute = defineRoute({
   method: "post",

@@ -1,3 +1,4 @@
+import { runAdHoc } from "../../../authority/run-ad-hoc.ts";
 import { workSchema } from "../../../domain/definition.ts";
 import { checkWork } from "../../check-work.ts";
 import { WRITERS } from "../../context.ts";
@@ -5,7 +6,6 @@ import { idempotencyHeaders, payloadSchema } from "../../fields.ts";
 import { noFields } from "../../no-fields.ts";
 import { requestKeyOf } from "../../request-key.ts";
 import { defineRoute } from "../../route.ts";
-import { runAdHoc } from "../../verbs.ts";
 import { madeRunAnswer, replyWithRun } from "./made.ts";
 
 export const createRunRoute = defineRoute({

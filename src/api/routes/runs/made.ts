@@ -1,9 +1,9 @@
 import { z } from "zod";
+import type { RunMade } from "../../../authority/run-now.ts";
 import { showId } from "../../../kernel/ids.ts";
 import { Problem } from "../../problem.ts";
 import { noSuchSchedule } from "../../resolve.ts";
 import type { Answer, Reply } from "../../route.ts";
-import type { RunMade } from "../../verbs.ts";
 
 export const madeRunAnswer: Answer = {
   kind: "created",

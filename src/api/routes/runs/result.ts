@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { pinResult } from "../../../authority/pin-result.ts";
 import { showId } from "../../../kernel/ids.ts";
 import { READERS } from "../../context.ts";
 import { runParams, shownInstant } from "../../fields.ts";
@@ -7,7 +8,6 @@ import { showInstant } from "../../present/instant.ts";
 import { Problem } from "../../problem.ts";
 import { getRun } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";
-import { pinResult } from "../../verbs.ts";
 
 const LINK_LIVES_S = 300;
 
@@ -32,13 +32,18 @@ export const getResultRoute = defineRoute({
       mediaType: z.string().nullable(),
     }),
   },
-  problems: ["not-found", "no-result"],
+  problems: ["not-found", "no-result", "result-expired"],
   async handle({ params }, context, caller) {
     const run = await getRun(context, caller, params.run);
     if (run.result === null)
       throw new Problem("no-result", `The run is ${run.state} and has no result`, { more: { state: run.state } });
     const expires = Math.ceil(context.clock.now() / 1000) + LINK_LIVES_S;
-    await pinResult(context.authority, { tenantId: caller.tenantId, runId: run.id, untilAt: expires * 1000 });
+    const pinned = await pinResult(context.authority, {
+      tenantId: caller.tenantId,
+      runId: run.id,
+      untilAt: expires * 1000,
+    });
+    if (!pinned) throw new Problem("result-expired", "The result has been removed, or is being removed");
     const shown = showId("run", run.id);
     const signature = context.links.sign({ run: shown, sha256: run.result.sha256, expires });
     return {

@@ -1,3 +1,4 @@
+import { createSchedule } from "../../../authority/create-schedule.ts";
 import { showId } from "../../../kernel/ids.ts";
 import { checkWindow, checkWork, ruleProblem } from "../../check-work.ts";
 import { WRITERS } from "../../context.ts";
@@ -7,7 +8,6 @@ import { presentSchedule, scheduleSchema } from "../../present/schedule.ts";
 import { Problem } from "../../problem.ts";
 import { requestKeyOf } from "../../request-key.ts";
 import { defineRoute } from "../../route.ts";
-import { createSchedule } from "../../verbs.ts";
 import { definitionOf } from "./split.ts";
 
 export const createScheduleRoute = defineRoute({

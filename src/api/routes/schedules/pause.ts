@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { pauseSchedule } from "../../../authority/pause-schedule.ts";
 import { WRITERS } from "../../context.ts";
 import { noteSchema, scheduleParams } from "../../fields.ts";
 import { noFields } from "../../no-fields.ts";
@@ -6,7 +7,6 @@ import { presentSchedule, scheduleSchema } from "../../present/schedule.ts";
 import { Problem } from "../../problem.ts";
 import { getScheduleId, noSuchSchedule } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";
-import { pauseSchedule } from "../../verbs.ts";
 
 export const pauseScheduleRoute = defineRoute({
   method: "post",

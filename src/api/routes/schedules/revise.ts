@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { reviseSchedule } from "../../../authority/revise-schedule.ts";
 import type { Definition, Payload } from "../../../domain/definition.ts";
 import type { Uuid } from "../../../kernel/ids.ts";
 import { checkWindow, checkWork, ruleProblem } from "../../check-work.ts";
@@ -7,7 +8,6 @@ import { presentSchedule, scheduleSchema } from "../../present/schedule.ts";
 import { fieldProblem, Problem, type ProblemCode } from "../../problem.ts";
 import { noSuchSchedule } from "../../resolve.ts";
 import type { Reply } from "../../route.ts";
-import { reviseSchedule } from "../../verbs.ts";
 
 /** What PUT and PATCH share. */
 

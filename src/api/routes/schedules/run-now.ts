@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { runNow } from "../../../authority/run-now.ts";
 import { checkWork } from "../../check-work.ts";
 import { WRITERS } from "../../context.ts";
 import { idempotencyHeaders, payloadSchema, scheduleParams } from "../../fields.ts";
@@ -6,7 +7,6 @@ import { noFields } from "../../no-fields.ts";
 import { requestKeyOf } from "../../request-key.ts";
 import { getSchedule, getScheduleId } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";
-import { runNow } from "../../verbs.ts";
 import { madeRunAnswer, replyWithRun } from "../runs/made.ts";
 
 export const runNowRoute = defineRoute({

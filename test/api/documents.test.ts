@@ -1,0 +1,98 @@
+import { readFileSync } from "node:fs";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { PROBLEMS } from "../../src/api/problem.ts";
+import { ROUTES } from "../../src/api/table.ts";
+import { call, startTestServer, type TestServer } from "./server.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server?.close());
+
+type OpenApi = {
+  openapi: string;
+  paths: Record<
+    string,
+    Record<string, { operationId: string; responses: Record<string, unknown>; requestBody?: unknown }>
+  >;
+  components: { schemas: Record<string, unknown> };
+};
+
+describe("the OpenAPI document", () => {
+  it("is 3.1, names every route once, and its schemas compile", async () => {
+    const document = (await call(server.url, "GET", "/openapi.json")).body as unknown as OpenApi;
+    expect(document.openapi).toBe("3.1.0");
+    const operations = Object.entries(document.paths).flatMap(([path, item]) =>
+      Object.entries(item).map(([method, operation]) => ({ route: `${method} ${path}`, ...operation })),
+    );
+    expect(operations.map((one) => one.route).sort()).toEqual(
+      ROUTES.map((route) => `${route.method} ${route.path}`).sort(),
+    );
+    expect(new Set(operations.map((one) => one.operationId)).size).toBe(operations.length);
+    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    ajv.addSchema({ $id: "root", ...document });
+    for (const name of Object.keys(document.components.schemas)) {
+      expect(() => ajv.compile({ $ref: `root#/components/schemas/${name}` }), name).not.toThrow();
+    }
+  });
+
+  it("says which problems a route is known for", async () => {
+    const document = (await call(server.url, "GET", "/openapi.json")).body as unknown as OpenApi;
+    const create = document.paths["/v1/schedules"]!.post!;
+    expect(Object.keys(create.responses)).toEqual(
+      expect.arrayContaining(["201", "400", "401", "403", "409", "413", "415"]),
+    );
+    expect(JSON.stringify(create.responses["409"])).toContain("request-key-reused");
+  });
+
+  it("has a reference page that loads nothing from elsewhere", async () => {
+    const page = await call(server.url, "GET", "/docs");
+    expect(page.status).toBe(200);
+    const sources = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map((match) => match[1]!);
+    expect(sources.length).toBeGreaterThanOrEqual(4);
+    for (const source of sources) {
+      expect(source).toMatch(/^\/docs\//);
+      expect((await fetch(server.url + source)).status, source).toBe(200);
+    }
+  });
+});
+
+describe("docs/errors.md", () => {
+  it("lists every code with its status, meaning and whether to retry, and nothing else", () => {
+    const text = readFileSync(new URL("../../docs/errors.md", import.meta.url), "utf8");
+    const rows = [...text.matchAll(/^\| `([a-z-]+)` \| (\d{3}) \| ([^|]+) \| (yes|no) \|/gm)].map((row) =>
+      row.slice(1, 5).map((cell) => cell.trim()),
+    );
+    const catalogue = Object.entries(PROBLEMS).map(([code, entry]) => [
+      code,
+      String(entry.status),
+      entry.title,
+      entry.retryable ? "yes" : "no",
+    ]);
+    expect(rows).toEqual(catalogue);
+  });
+});
+
+describe("pages and probes", () => {
+  it("answer without a key", async () => {
+    for (const path of ["/", "/docs", "/docs/errors", "/openapi.json", "/healthz", "/readyz", "/metrics"]) {
+      expect((await call(server.url, "GET", path)).status, path).toBe(200);
+    }
+    expect((await call(server.url, "GET", "/metrics")).text).toContain("punctual_http_seconds");
+  });
+
+  it("say what would be needed for the board where there is no Redis", async () => {
+    const key = await server.key(await server.tenant("platform"), "admin");
+    const answer = await call(server.url, "GET", "/queues", { headers: { authorization: `Bearer ${key}` } });
+    expect([answer.status, answer.body.code]).toEqual([503, "unavailable"]);
+    expect(answer.body.detail).toContain("Redis");
+  });
+
+  it("name the type of a problem by an address that explains it", async () => {
+    const { body } = await call(server.url, "GET", "/v1/nothing");
+    const page = await fetch(String(body.type));
+    expect(await page.text()).toContain(`id="${String(body.code)}"`);
+  });
+});

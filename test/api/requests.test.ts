@@ -1,0 +1,249 @@
+import { request as httpRequest } from "node:http";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { call, REPORT, startTestServer, type TestServer } from "./server.ts";
+
+let server: TestServer;
+let owner: string;
+const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
+  call(server.url, "POST", path, { key: owner, body, headers });
+const get = (path: string, key: string | undefined = owner) => call(server.url, "GET", path, { key });
+
+beforeAll(async () => {
+  server = await startTestServer();
+  owner = await server.key(await server.tenant("acme"), "owner");
+});
+afterAll(() => server?.close());
+
+const rule = { kind: "cron", expression: "0 9 * * 1-5", zone: "America/New_York" };
+const schedule = { name: "Sales", rule, job: REPORT };
+
+describe("a body that cannot be accepted", () => {
+  it("that is no JSON is answered with line and column", async () => {
+    const answer = await post("/v1/schedules", '{"name": "x",\n  oops}');
+    expect(answer.status).toBe(400);
+    expect(answer.headers.get("content-type")).toMatch(/^application\/problem\+json/);
+    expect(answer.body).toMatchObject({ code: "invalid-json", line: 2, column: 3, status: 400 });
+  });
+
+  it("that is empty, no object, or not UTF-8 is a 400", async () => {
+    expect((await post("/v1/schedules", "")).body).toMatchObject({ code: "invalid-request" });
+    expect((await post("/v1/schedules", "[]")).body).toMatchObject({
+      code: "invalid-request",
+      errors: [{ field: "body" }],
+    });
+    expect((await post("/v1/schedules", "null")).status).toBe(400);
+    expect((await post("/v1/schedules", new Uint8Array([0x22, 0xff, 0x22]))).body).toMatchObject({
+      code: "invalid-json",
+    });
+  });
+
+  it("names an unknown field, what is allowed, and what was probably meant", async () => {
+    const answer = await post("/v1/schedules", { ...schedule, lables: {} });
+    expect(answer.status).toBe(400);
+    expect(answer.body).toMatchObject({ code: "invalid-request" });
+    const [fault] = answer.body.errors as { field: string; allowed: string; didYouMean: string }[];
+    expect(fault).toMatchObject({ field: "lables", didYouMean: "labels" });
+    expect(fault!.allowed).toContain("overlap");
+    expect(answer.body.detail).toContain('did you mean "labels"');
+  });
+
+  it("names unknown fields deep inside, wrong choices, wrong types and missing fields together", async () => {
+    const answer = await post("/v1/schedules", {
+      rule: { ...rule, tz: "UTC" },
+      job: REPORT,
+      overlap: { policy: "forbit" },
+      retry: { maxAttempts: "3" },
+      class: "shrot",
+    });
+    const errors = answer.body.errors as { field: string }[];
+    expect(errors).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ field: "name", message: "is missing" }),
+        expect.objectContaining({ field: "rule.tz" }),
+        expect.objectContaining({ field: "overlap.policy", found: '"forbit"', didYouMean: "forbid" }),
+        expect.objectContaining({ field: "retry.maxAttempts", found: '"3"' }),
+        expect.objectContaining({ field: "class", didYouMean: "short" }),
+      ]),
+    );
+  });
+
+  it("larger than 1 MiB is a 413, and a payload larger than 64 KiB too", async () => {
+    const big = await post("/v1/schedules", { ...schedule, notes: "x".repeat(1_100_000) });
+    expect([big.status, big.body.code]).toEqual([413, "body-too-large"]);
+    const payload = await post("/v1/schedules", { ...schedule, payload: { text: "x".repeat(65_537) } });
+    expect([payload.status, payload.body.code]).toEqual([413, "payload-too-large"]);
+  });
+
+  it("of another type or encoding is a 415", async () => {
+    for (const headers of [
+      { "content-type": "text/plain" },
+      { "content-type": "application/json; charset=latin1" },
+      { "content-encoding": "gzip" },
+    ]) {
+      const answer = await post("/v1/schedules", JSON.stringify(schedule), headers as Record<string, string>);
+      expect([answer.status, answer.body.code], JSON.stringify(headers)).toEqual([415, "unsupported-media-type"]);
+    }
+  });
+
+  it("B44 B46 with what PostgreSQL or a double cannot hold is a 400 naming the path", async () => {
+    const cases: [string, string][] = [
+      ['{"a":"x\\u0000y"}', "payload.a"],
+      ['{"a":"\\ud800"}', "payload.a"],
+      ['{"id":9007199254740993}', "payload.id"],
+      ['{"big":1e400}', "payload.big"],
+      ['{"neg":-0}', "payload.neg"],
+      ['{"a":1,"a":2}', "payload.a"],
+    ];
+    for (const [payload, field] of cases) {
+      const answer = await post("/v1/runs", `{"job":${JSON.stringify(REPORT)},"payload":${payload}}`);
+      expect([answer.status, (answer.body.errors as { field: string }[])?.[0]?.field], payload).toEqual([400, field]);
+    }
+    expect((await post("/v1/runs", `{"job":${JSON.stringify(REPORT)},"payload":{"k\\u0000":1}}`)).status).toBe(400);
+    expect((await post("/v1/schedules", { ...schedule, name: "n\u0000" })).body.errors).toMatchObject([
+      { field: "name" },
+    ]);
+    expect((await post("/v1/schedules", { ...schedule, labels: { team: "a\u0000" } })).body.errors).toMatchObject([
+      { field: "labels.team" },
+    ]);
+    const deep = `{"job":${JSON.stringify(REPORT)},"payload":{"a":${"[".repeat(20_000)}${"]".repeat(20_000)}}}`;
+    expect((await post("/v1/runs", deep)).status).toBe(400);
+  });
+
+  it("names a job nobody registered, and a payload the job does not take", async () => {
+    const unknown = await post("/v1/runs", { job: { ...REPORT, name: "report.run-sumary" } });
+    expect(unknown.body).toMatchObject({ code: "unknown-job", errors: [{ didYouMean: "report.run-summary" }] });
+    expect((await post("/v1/runs", { job: REPORT, payload: { refuse: 1 } })).body.errors).toMatchObject([
+      { field: "payload.refuse" },
+    ]);
+  });
+
+  it("with a name of 201 characters, a blank one, or an end before its start is a 400", async () => {
+    expect((await post("/v1/schedules", { ...schedule, name: "x".repeat(201) })).body.errors).toMatchObject([
+      { field: "name", allowed: "at most 200 characters" },
+    ]);
+    expect((await post("/v1/schedules", { ...schedule, name: "  " })).status).toBe(400);
+    const window = { startAt: "2026-10-02T00:00:00Z", endAt: "2026-10-01T00:00:00Z" };
+    expect((await post("/v1/schedules", { ...schedule, ...window })).body.errors).toMatchObject([{ field: "endAt" }]);
+  });
+});
+
+describe("a request that cannot be accepted", () => {
+  it("with junk in its query or path is a 400 or 404, never a 500", async () => {
+    for (const path of [
+      "/v1/runs?limit=0",
+      "/v1/runs?limit=1e3",
+      "/v1/runs?limit=1&limit=2",
+      "/v1/runs?stat=failed",
+      "/v1/runs?state=lost",
+      "/v1/runs?from=yesterday",
+      "/v1/schedules?label=%00=x",
+      "/v1/runs?from=%ff",
+      "/v1/schedules?label=x",
+      "/v1/schedules/x%00y",
+    ]) {
+      const answer = await get(path);
+      expect([answer.status, answer.body.code], path).toEqual([400, "invalid-request"]);
+    }
+    for (const path of [
+      "/v1/runs/run_1",
+      "/v1/runs/..%2f",
+      "/v1/schedules/sch_zzzzzzzzzzzzzzzzzzzzzzzzzz",
+      "/v1/schedules/key:nobody",
+      "/v1/schedules/%ff",
+      "/v1/nothing",
+      "/v2/runs",
+      "/favicon.ico",
+    ]) {
+      const answer = await get(path);
+      expect(answer.status, path).toBe(404);
+      expect(answer.headers.get("content-type"), path).toMatch(/problem\+json/);
+    }
+    expect((await get("/v1/runs?stat=failed")).body.errors).toMatchObject([{ field: "stat", didYouMean: "state" }]);
+  });
+
+  it("with a cursor this list did not give out is a 400", async () => {
+    for (const after of ["junk", "%20", "AAAA".repeat(20), "x".repeat(900)]) {
+      const answer = await get(`/v1/runs?after=${after}`);
+      expect([answer.status, answer.body.code], after).toEqual([400, "invalid-cursor"]);
+    }
+  });
+
+  it("with an idempotency key that is none is a 400", async () => {
+    const answer = await post("/v1/runs", { job: REPORT }, { "idempotency-key": "k".repeat(201) });
+    expect(answer.body).toMatchObject({ code: "invalid-request", errors: [{ field: "Idempotency-Key" }] });
+  });
+
+  it("with another method is a 405 that says which are answered", async () => {
+    const answer = await call(server.url, "PUT", "/v1/runs", { key: owner, body: {} });
+    expect([answer.status, answer.body.code, answer.headers.get("allow")]).toEqual([
+      405,
+      "method-not-allowed",
+      "POST, GET",
+    ]);
+  });
+
+  it("whose body ends early leaves the server well", async () => {
+    const port = Number(new URL(server.url).port);
+    await new Promise<void>((resolve) => {
+      const request = httpRequest({
+        port,
+        method: "POST",
+        path: "/v1/runs",
+        headers: { authorization: `Bearer ${owner}`, "content-type": "application/json", "content-length": "100" },
+      });
+      request.on("error", () => resolve());
+      request.write("{", () => request.destroy());
+      request.on("close", () => resolve());
+    });
+    expect((await get("/healthz")).status).toBe(200);
+  });
+
+  it("is known by its request id, its own when that is sane", async () => {
+    const given = await call(server.url, "GET", "/v1/nothing", { headers: { "x-request-id": "trace-1.a:b" } });
+    expect([given.headers.get("x-request-id"), given.body.requestId]).toEqual(["trace-1.a:b", "trace-1.a:b"]);
+    const odd = await call(server.url, "GET", "/healthz", { headers: { "x-request-id": "no spaces, please" } });
+    expect(odd.headers.get("x-request-id")).toMatch(/^req_[0-9a-z]{26}$/);
+  });
+});
+
+describe("a preview", () => {
+  it("says when a rule would run, in UTC and in its zone, and marks a clock change", async () => {
+    const answer = await post("/v1/schedules/preview", { rule, from: "2026-10-29T00:00:00Z", count: 3 });
+    expect(answer.status).toBe(200);
+    expect(answer.body).toMatchObject({
+      description: expect.stringContaining("09:00"),
+      instants: [
+        { at: "2026-10-29T13:00:00Z", local: "2026-10-29T09:00:00-04:00[America/New_York]", offset: "-04:00" },
+        { at: "2026-10-30T13:00:00Z", offset: "-04:00" },
+        { at: "2026-11-02T14:00:00Z", offset: "-05:00", label: expect.stringContaining("-04:00 → -05:00") },
+      ],
+    });
+  });
+
+  it("keeps to the window: its start may run, its end may not", async () => {
+    const daily = { kind: "cron", expression: "0 0 * * *", zone: "UTC" };
+    const answer = await post("/v1/schedules/preview", {
+      rule: daily,
+      startAt: "2030-01-01T00:00:00Z",
+      endAt: "2030-01-03T00:00:00Z",
+    });
+    expect((answer.body.instants as { at: string }[]).map((one) => one.at)).toEqual([
+      "2030-01-01T00:00:00Z",
+      "2030-01-02T00:00:00Z",
+    ]);
+  });
+
+  it("refuses a rule that cannot be, naming field, found and allowed", async () => {
+    for (const bad of [
+      { ...rule, zone: "America/New_Yrok" },
+      { ...rule, expression: "61 * * * *" },
+      { ...rule, expression: "0 0 31 2 *" },
+    ]) {
+      const answer = await post("/v1/schedules/preview", { rule: bad });
+      expect([answer.status, answer.body.code], JSON.stringify(bad)).toEqual([400, "invalid-rule"]);
+      expect(answer.body.errors).toMatchObject([
+        { field: expect.stringMatching(/^rule\./), found: expect.any(String), allowed: expect.any(String) },
+      ]);
+    }
+  });
+});

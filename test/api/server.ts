@@ -1,0 +1,135 @@
+import { Readable } from "node:stream";
+import { type ApiParts, createApi, type ListeningApi } from "../../src/api/app.ts";
+import type { Role } from "../../src/api/context.ts";
+import type { JobCatalogue } from "../../src/api/job-catalogue.ts";
+import { mintKey } from "../../src/api/keys.ts";
+import { loadBundledTzData } from "../../src/app/tz-data.ts";
+import { type Authority, createAuthority } from "../../src/authority/authority.ts";
+import { createApiKey } from "../../src/authority/create-api-key.ts";
+import { createTenant } from "../../src/authority/create-tenant.ts";
+import { systemChance } from "../../src/kernel/chance.ts";
+import { systemClock } from "../../src/kernel/clock.ts";
+import { operatorError } from "../../src/kernel/errors.ts";
+import { noFaults } from "../../src/kernel/faults.ts";
+import { silentLog } from "../../src/kernel/log.ts";
+import { createMetrics } from "../../src/kernel/metrics.ts";
+import { createDatabase, type Database } from "../../src/store/database.ts";
+import { createTestDatabase } from "../support/postgres.ts";
+
+/** The API on a free port over a database of its own, and callers with keys. */
+export type TestServer = {
+  url: string;
+  authority: Authority;
+  db: Database;
+  /** Bytes by uri, standing for an object store. */
+  objects: Map<string, string>;
+  metrics: ReturnType<typeof createMetrics>;
+  tenant(name: string): Promise<string>;
+  key(tenantId: string, role: Role): Promise<string>;
+  close(): Promise<void>;
+};
+
+export const REPORT = { kind: "function", name: "report.run-summary", version: 1 } as const;
+
+const jobs: JobCatalogue = {
+  list: () => [{ ...REPORT, description: "A report on a tenant's own runs", input: { type: "object" } }],
+  check(job, payload) {
+    if (job.name !== REPORT.name || job.version !== REPORT.version) return undefined;
+    return (payload as { refuse?: unknown }).refuse === undefined
+      ? []
+      : [{ path: ["refuse"], message: "must not be there" }];
+  },
+};
+
+export async function startTestServer(changes: Partial<ApiParts> = {}): Promise<TestServer> {
+  const database = await createTestDatabase();
+  const metrics = createMetrics();
+  const shared = { clock: systemClock, log: silentLog, metrics };
+  const { zones } = loadBundledTzData();
+  const db = createDatabase({ url: database.url, maxConnections: 4, applicationName: "test-api", ...shared });
+  const authority = createAuthority({
+    ...shared,
+    db,
+    zones,
+    tzVersion: zones.version,
+    faults: noFaults,
+    chance: systemChance,
+    settings: {
+      shard: 0,
+      lease: { ttlMs: 60_000, heartbeatMs: 10_000, marginMs: 5000 } as never,
+      verbDeadlineMs: 10_000,
+      lockTimeoutMs: 5000,
+    },
+  });
+  const objects = new Map<string, string>();
+  const listening: ListeningApi = await createApi({
+    ...shared,
+    authority,
+    db,
+    zones,
+    jobs,
+    version: "0.0.0-test",
+    config: { secret: "a secret for tests", closeGraceMs: 2000 },
+    health: { readiness: async () => ({ ready: true, reasons: [] }), components: async () => [] },
+    objects: {
+      async open(uri) {
+        const bytes = objects.get(uri);
+        if (bytes === undefined) throw operatorError("object-missing", "There is no such object", { uri });
+        return Readable.from([bytes]);
+      },
+    },
+    board: undefined,
+    ...changes,
+  }).listen("127.0.0.1", 0);
+  return {
+    url: listening.url,
+    authority,
+    db,
+    objects,
+    metrics,
+    tenant: async (name) => (await createTenant(authority, { name })).tenantId,
+    async key(tenantId, role) {
+      const minted = mintKey();
+      await createApiKey(authority, { tenantId, role, label: `${role} of a test`, ...minted });
+      return minted.key;
+    },
+    async close() {
+      await listening.close();
+      await db.close();
+      await database.drop();
+    },
+  };
+}
+
+export type Answer = { status: number; headers: Headers; body: Record<string, unknown>; text: string };
+
+/** One real HTTP call; a string body goes as it is. */
+export async function call(
+  url: string,
+  method: string,
+  path: string,
+  options: { key?: string | undefined; body?: unknown; headers?: Record<string, string> } = {},
+): Promise<Answer> {
+  const response = await fetch(url + path, {
+    method,
+    redirect: "manual",
+    headers: {
+      ...(options.key === undefined ? {} : { authorization: `Bearer ${options.key}` }),
+      ...(options.body === undefined ? {} : { "content-type": "application/json" }),
+      ...options.headers,
+    },
+    ...(options.body === undefined
+      ? {}
+      : {
+          body:
+            typeof options.body === "string"
+              ? options.body
+              : options.body instanceof Uint8Array
+                ? (options.body as Uint8Array<ArrayBuffer>)
+                : JSON.stringify(options.body),
+        }),
+  });
+  const text = await response.text();
+  const isJson = /json/.test(response.headers.get("content-type") ?? "");
+  return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : {} };
+}
