@@ -24,8 +24,8 @@ export type ApiConfig = {
 
 export type ApiParts = Omit<ApiContext, "cursors" | "links" | "publicUrl"> & {
   config: ApiConfig;
-  /** Bull Board, where there is a Redis. */
-  board: RequestHandler | undefined;
+  /** Bull Board, where there is a Redis. Spelled out because whoever makes it knows nothing of Express. */
+  board: ((request: never, response: never, next: (error?: unknown) => void) => void) | undefined;
 };
 
 export type ListeningApi = { url: string; close(): Promise<void> };
@@ -52,7 +52,11 @@ export function createApi(parts: ApiParts): Api {
   });
   mountRoutes({ app, context, authenticator }, ROUTES);
   mountPages(app, context, board !== undefined);
-  app.use("/queues", guardBoard({ authenticator, clock: parts.clock, secret: config.secret }), board ?? noBoard);
+  app.use(
+    "/queues",
+    guardBoard({ authenticator, clock: parts.clock, secret: config.secret }),
+    (board as RequestHandler | undefined) ?? noBoard,
+  );
   mountProblems(app, context);
 
   return {

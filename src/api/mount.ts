@@ -3,9 +3,9 @@ import type { Express, NextFunction, Request, Response } from "express";
 import { messageOf } from "../kernel/errors.ts";
 import { type Authenticator, authorize, keyFromAuthorization } from "./auth.ts";
 import type { ApiContext } from "./context.ts";
-import { parseWith } from "./issues.ts";
+import { parseWith } from "./input/issues.ts";
+import { readBody, readQuery, refuseUnstorable } from "./input/read-request.ts";
 import { documentOf, PROBLEMS, Problem, problemOf, SUCCESS } from "./problem.ts";
-import { readBody, readQuery, refuseUnstorable } from "./read-request.ts";
 import { requestIdOf } from "./request-id.ts";
 import type { Call, Reply, Route } from "./route.ts";
 

@@ -122,12 +122,27 @@ export function problemOf(error: unknown): Problem {
   if (type === "request.aborted" || type === "request.size.invalid") {
     return new Problem("invalid-json", "The body ended before its announced length");
   }
+  if (isDatabaseAbsent(error)) {
+    return new Problem("unavailable", "The database does not answer at the moment", {
+      headers: { "retry-after": "2" },
+      cause: error,
+    });
+  }
   if (error instanceof URIError) {
     return new Problem("unknown-route", "The path holds a percent escape that is not UTF-8");
   }
   return new Problem("internal", "The call failed in a way that was not foreseen; the request id leads to our log", {
     cause: error,
   });
+}
+
+/** A read that lost its connection, or was refused one: nothing was changed, and asking again is right. */
+function isDatabaseAbsent(error: unknown): boolean {
+  const code = String((error as { code?: unknown } | null)?.code ?? "");
+  if (/^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH)/.test(code)) return true;
+  // 08 connection, 53 resources, 57P shutdown, 57014 statement timeout, 3D000 no such database.
+  if (/^(08|53|57P|57014|3D000)/.test(code)) return true;
+  return error instanceof Error && /connection terminated|timeout exceeded when trying to connect/i.test(error.message);
 }
 
 function fromPunctualError(error: PunctualError): Problem {

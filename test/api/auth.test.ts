@@ -6,7 +6,9 @@ import { call, startTestServer, type TestServer } from "./server.ts";
 let server: TestServer;
 let tenantId: string;
 beforeAll(async () => {
-  server = await startTestServer({ board: (_request, response) => void response.end("the board") });
+  server = await startTestServer({
+    board: (_request, response) => (response as { end(text: string): void }).end("the board"),
+  });
   tenantId = await server.tenant("acme");
 });
 afterAll(() => server?.close());

@@ -1,8 +1,12 @@
 import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { mintKey } from "../../src/api/keys.ts";
 import { PROBLEMS } from "../../src/api/problem.ts";
 import { ROUTES } from "../../src/api/table.ts";
+import { systemClock } from "../../src/kernel/clock.ts";
+import { silentLog } from "../../src/kernel/log.ts";
+import { createDatabase } from "../../src/store/database.ts";
 import { call, startTestServer, type TestServer } from "./server.ts";
 
 let server: TestServer;
@@ -72,6 +76,24 @@ describe("docs/errors.md", () => {
       entry.retryable ? "yes" : "no",
     ]);
     expect(rows).toEqual(catalogue);
+  });
+});
+
+describe("a database that does not answer", () => {
+  it("makes calls 503 and retryable, and says nothing of itself", async () => {
+    const shared = { clock: systemClock, log: silentLog };
+    const db = createDatabase({
+      url: "postgres://nobody@127.0.0.1:1/none",
+      maxConnections: 1,
+      applicationName: "test",
+      ...shared,
+    });
+    const cut = await startTestServer({ db });
+    const answer = await call(cut.url, "GET", "/v1/me", { key: mintKey().key });
+    expect([answer.status, answer.body.code, answer.body.retryable]).toEqual([503, "unavailable", true]);
+    expect(answer.text).not.toMatch(/ECONN|127\.0\.0\.1:1\b/);
+    await db.close();
+    await cut.close();
   });
 });
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Json, JsonSyntaxError, JsonValueError, parseJson } from "../../src/api/json.ts";
+import { type Json, JsonSyntaxError, JsonValueError, parseJson } from "../../src/api/input/json.ts";
 
 function faultOf(text: string): JsonSyntaxError | JsonValueError {
   try {

@@ -3,7 +3,7 @@ import { CLASSES } from "../../domain/definition.ts";
 import { EDGES, HELD_BY, type RunState, SKIP_REASONS, TRIGGERS } from "../../domain/states.ts";
 import { showId } from "../../kernel/ids.ts";
 import type { AttemptView, RunListItem, RunView } from "../../store/reads/runs.ts";
-import { payloadSchema, shownInstant } from "../fields.ts";
+import { payloadSchema, shownInstant } from "../input/fields.ts";
 import { showInstant, showInstantOrNull } from "./instant.ts";
 
 export const RUN_STATES = Object.keys(EDGES) as [RunState, ...RunState[]];

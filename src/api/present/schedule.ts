@@ -7,7 +7,7 @@ import { SCHEDULE_STATUSES } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import { showId } from "../../kernel/ids.ts";
 import type { RevisionView, ScheduleView } from "../../store/reads/schedules.ts";
-import { payloadSchema, shownInstant } from "../fields.ts";
+import { payloadSchema, shownInstant } from "../input/fields.ts";
 import { showInstant, showInstantOrNull } from "./instant.ts";
 
 /** An instant as machines and as people read it. */

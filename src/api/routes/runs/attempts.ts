@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { listAttempts } from "../../../store/reads/runs.ts";
 import { READERS } from "../../context.ts";
-import { runParams } from "../../fields.ts";
-import { noFields } from "../../no-fields.ts";
+import { runParams } from "../../input/fields.ts";
+import { noFields } from "../../input/no-fields.ts";
 import { attemptSchema, presentAttempt } from "../../present/run.ts";
 import { getRun } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";

@@ -1,10 +1,10 @@
 import { runAdHoc } from "../../../authority/run-ad-hoc.ts";
 import { workSchema } from "../../../domain/definition.ts";
-import { checkWork } from "../../check-work.ts";
 import { WRITERS } from "../../context.ts";
-import { idempotencyHeaders, payloadSchema } from "../../fields.ts";
-import { noFields } from "../../no-fields.ts";
-import { requestKeyOf } from "../../request-key.ts";
+import { checkWork } from "../../input/check-work.ts";
+import { idempotencyHeaders, payloadSchema } from "../../input/fields.ts";
+import { noFields } from "../../input/no-fields.ts";
+import { requestKeyOf } from "../../input/request-key.ts";
 import { defineRoute } from "../../route.ts";
 import { madeRunAnswer, replyWithRun } from "./made.ts";
 

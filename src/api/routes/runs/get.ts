@@ -1,6 +1,6 @@
 import { READERS } from "../../context.ts";
-import { runParams } from "../../fields.ts";
-import { noFields } from "../../no-fields.ts";
+import { runParams } from "../../input/fields.ts";
+import { noFields } from "../../input/no-fields.ts";
 import { presentRun, runSchema } from "../../present/run.ts";
 import { getRun } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { PunctualError } from "../../../kernel/errors.ts";
 import { readId } from "../../../kernel/ids.ts";
 import { findResult } from "../../../store/reads/runs.ts";
-import { runParams } from "../../fields.ts";
+import { runParams } from "../../input/fields.ts";
 import { Problem } from "../../problem.ts";
 import { defineRoute } from "../../route.ts";
 

@@ -1,5 +1,5 @@
 import { READERS } from "../../context.ts";
-import { scheduleParams } from "../../fields.ts";
+import { scheduleParams } from "../../input/fields.ts";
 import { getSchedule } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";
 import { pageOfRuns, runFilters, runPageAnswer } from "./page.ts";

@@ -5,7 +5,7 @@ import type { Uuid } from "../../../kernel/ids.ts";
 import { listRuns } from "../../../store/reads/runs.ts";
 import { readWatermark } from "../../../store/reads/status.ts";
 import type { ApiContext, Caller } from "../../context.ts";
-import { afterSchema, instantSchema, limitSchema, shownInstant } from "../../fields.ts";
+import { afterSchema, instantSchema, limitSchema, shownInstant } from "../../input/fields.ts";
 import { showInstant } from "../../present/instant.ts";
 import { presentListedRun, RUN_STATES, runListItemSchema } from "../../present/run.ts";
 import type { Answer, Reply } from "../../route.ts";

@@ -1,12 +1,12 @@
 import { createSchedule } from "../../../authority/create-schedule.ts";
 import { showId } from "../../../kernel/ids.ts";
-import { checkWindow, checkWork, ruleProblem } from "../../check-work.ts";
 import { WRITERS } from "../../context.ts";
-import { idempotencyHeaders, scheduleFields } from "../../fields.ts";
-import { noFields } from "../../no-fields.ts";
+import { checkWindow, checkWork, ruleProblem } from "../../input/check-work.ts";
+import { idempotencyHeaders, scheduleFields } from "../../input/fields.ts";
+import { noFields } from "../../input/no-fields.ts";
+import { requestKeyOf } from "../../input/request-key.ts";
 import { presentSchedule, scheduleSchema } from "../../present/schedule.ts";
 import { Problem } from "../../problem.ts";
-import { requestKeyOf } from "../../request-key.ts";
 import { defineRoute } from "../../route.ts";
 import { definitionOf } from "./split.ts";
 

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { deleteSchedule } from "../../../authority/delete-schedule.ts";
 import { showId } from "../../../kernel/ids.ts";
 import { WRITERS } from "../../context.ts";
-import { scheduleParams } from "../../fields.ts";
-import { noFields } from "../../no-fields.ts";
+import { scheduleParams } from "../../input/fields.ts";
+import { noFields } from "../../input/no-fields.ts";
 import { getScheduleId, noSuchSchedule } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";
 

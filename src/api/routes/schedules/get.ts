@@ -1,6 +1,6 @@
 import { READERS } from "../../context.ts";
-import { scheduleParams } from "../../fields.ts";
-import { noFields } from "../../no-fields.ts";
+import { scheduleParams } from "../../input/fields.ts";
+import { noFields } from "../../input/no-fields.ts";
 import { presentSchedule, scheduleSchema } from "../../present/schedule.ts";
 import { getSchedule } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";

@@ -2,11 +2,11 @@ import { z } from "zod";
 import { SCHEDULE_STATUSES } from "../../../domain/states.ts";
 import { findSchedule, findSubjectOfRequest, listSchedules } from "../../../store/reads/schedules.ts";
 import { READERS } from "../../context.ts";
-import { afterSchema, limitSchema } from "../../fields.ts";
-import { noFields } from "../../no-fields.ts";
+import { afterSchema, limitSchema } from "../../input/fields.ts";
+import { noFields } from "../../input/no-fields.ts";
+import { storedKey } from "../../input/request-key.ts";
 import { presentSchedule, scheduleSchema } from "../../present/schedule.ts";
 import { fieldProblem, Problem } from "../../problem.ts";
-import { storedKey } from "../../request-key.ts";
 import { defineRoute } from "../../route.ts";
 
 export const listSchedulesRoute = defineRoute({

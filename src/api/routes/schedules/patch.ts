@@ -1,7 +1,7 @@
 import type { Definition } from "../../../domain/definition.ts";
 import { WRITERS } from "../../context.ts";
-import { scheduleFields, scheduleParams } from "../../fields.ts";
-import { noFields } from "../../no-fields.ts";
+import { scheduleFields, scheduleParams } from "../../input/fields.ts";
+import { noFields } from "../../input/no-fields.ts";
 import { getSchedule } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";
 import {

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { pauseSchedule } from "../../../authority/pause-schedule.ts";
 import { WRITERS } from "../../context.ts";
-import { noteSchema, scheduleParams } from "../../fields.ts";
-import { noFields } from "../../no-fields.ts";
+import { noteSchema, scheduleParams } from "../../input/fields.ts";
+import { noFields } from "../../input/no-fields.ts";
 import { presentSchedule, scheduleSchema } from "../../present/schedule.ts";
 import { Problem } from "../../problem.ts";
 import { getScheduleId, noSuchSchedule } from "../../resolve.ts";

@@ -4,10 +4,10 @@ import { compileRule } from "../../../domain/recurrence/compile.ts";
 import { describeRule } from "../../../domain/recurrence/describe.ts";
 import { nextAfter } from "../../../domain/recurrence/next.ts";
 import { ruleWarnings } from "../../../domain/recurrence/warnings.ts";
-import { checkWindow, ruleProblem } from "../../check-work.ts";
 import { READERS } from "../../context.ts";
-import { instantSchema, shownInstant } from "../../fields.ts";
-import { noFields } from "../../no-fields.ts";
+import { checkWindow, ruleProblem } from "../../input/check-work.ts";
+import { instantSchema, shownInstant } from "../../input/fields.ts";
+import { noFields } from "../../input/no-fields.ts";
 import { presentInstant } from "../../present/schedule.ts";
 import { defineRoute } from "../../route.ts";
 

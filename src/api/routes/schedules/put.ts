@@ -1,6 +1,6 @@
 import { WRITERS } from "../../context.ts";
-import { scheduleFields, scheduleParams } from "../../fields.ts";
-import { noFields } from "../../no-fields.ts";
+import { scheduleFields, scheduleParams } from "../../input/fields.ts";
+import { noFields } from "../../input/no-fields.ts";
 import { fieldProblem } from "../../problem.ts";
 import { getSchedule } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";

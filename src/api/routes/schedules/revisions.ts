@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { listRevisions } from "../../../store/reads/schedules.ts";
 import { READERS } from "../../context.ts";
-import { afterSchema, limitSchema, scheduleParams } from "../../fields.ts";
+import { afterSchema, limitSchema, scheduleParams } from "../../input/fields.ts";
 import { presentRevision, revisionSchema } from "../../present/schedule.ts";
 import { getSchedule } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";

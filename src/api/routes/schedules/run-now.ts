@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { runNow } from "../../../authority/run-now.ts";
-import { checkWork } from "../../check-work.ts";
 import { WRITERS } from "../../context.ts";
-import { idempotencyHeaders, payloadSchema, scheduleParams } from "../../fields.ts";
-import { noFields } from "../../no-fields.ts";
-import { requestKeyOf } from "../../request-key.ts";
+import { checkWork } from "../../input/check-work.ts";
+import { idempotencyHeaders, payloadSchema, scheduleParams } from "../../input/fields.ts";
+import { noFields } from "../../input/no-fields.ts";
+import { requestKeyOf } from "../../input/request-key.ts";
 import { getSchedule, getScheduleId } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";
 import { madeRunAnswer, replyWithRun } from "../runs/made.ts";

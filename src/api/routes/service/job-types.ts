@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ROLES } from "../../context.ts";
-import { noFields } from "../../no-fields.ts";
+import { noFields } from "../../input/no-fields.ts";
 import { defineRoute } from "../../route.ts";
 
 export const listJobTypesRoute = defineRoute({

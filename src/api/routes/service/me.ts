@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { showId } from "../../../kernel/ids.ts";
 import { ROLES } from "../../context.ts";
-import { noFields } from "../../no-fields.ts";
+import { noFields } from "../../input/no-fields.ts";
 import { defineRoute } from "../../route.ts";
 
 export const getMeRoute = defineRoute({

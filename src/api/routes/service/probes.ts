@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { noFields } from "../../no-fields.ts";
+import { noFields } from "../../input/no-fields.ts";
 import { Problem } from "../../problem.ts";
 import { defineRoute } from "../../route.ts";
 

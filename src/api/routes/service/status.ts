@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { readBacklog, readWatermark } from "../../../store/reads/status.ts";
 import { ROLES } from "../../context.ts";
-import { shownInstant } from "../../fields.ts";
-import { noFields } from "../../no-fields.ts";
+import { shownInstant } from "../../input/fields.ts";
+import { noFields } from "../../input/no-fields.ts";
 import { showInstant } from "../../present/instant.ts";
 import { defineRoute } from "../../route.ts";
 

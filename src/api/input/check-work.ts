@@ -1,10 +1,10 @@
-import type { Definition, Payload, Work } from "../domain/definition.ts";
-import type { RuleFault } from "../domain/recurrence/compile.ts";
-import type { ApiContext } from "./context.ts";
+import type { Definition, Payload, Work } from "../../domain/definition.ts";
+import type { RuleFault } from "../../domain/recurrence/compile.ts";
+import type { ApiContext } from "../context.ts";
+import { type FieldFault, Problem, sentenceOf } from "../problem.ts";
 import { didYouMean } from "./did-you-mean.ts";
 import { PAYLOAD_BYTES } from "./fields.ts";
 import { showPath } from "./issues.ts";
-import { type FieldFault, Problem, sentenceOf } from "./problem.ts";
 
 /** Refuses work that no worker could ever do: a job nobody registered, a payload that is too large or not the job's. */
 export function checkWork(context: ApiContext, work: Pick<Work, "job">, payload: Payload): void {

@@ -1,6 +1,6 @@
 import type { z } from "zod";
+import { type FieldFault, Problem, sentenceOf } from "../problem.ts";
 import { didYouMean } from "./did-you-mean.ts";
-import { type FieldFault, Problem, sentenceOf } from "./problem.ts";
 
 /** `["payload","items",3,"a b"]` → `payload.items[3]["a b"]`; the root is called by `root`. */
 export function showPath(path: readonly PropertyKey[], root: string): string {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
+import { fieldProblem } from "../problem.ts";
 import { showValue } from "./issues.ts";
-import { fieldProblem } from "./problem.ts";
 
 /**
  * What a key creates is part of it: the same text on two routes is two keys. Run-now needs no prefix: its scope is the

@@ -1,7 +1,7 @@
 import express, { type Request, type Response } from "express";
+import { fieldProblem, Problem } from "../problem.ts";
 import { showPath, showValue } from "./issues.ts";
 import { faultOfText, type Json, JsonSyntaxError, JsonValueError, parseJson } from "./json.ts";
-import { fieldProblem, Problem } from "./problem.ts";
 
 const LONGEST_BODY_BYTES = 1_048_576;
 const readRaw = express.raw({ type: () => true, limit: LONGEST_BODY_BYTES, inflate: false });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { definitionSchema, PAYLOAD_LIMIT_BYTES, type Payload } from "../domain/definition.ts";
+import { definitionSchema, PAYLOAD_LIMIT_BYTES, type Payload } from "../../domain/definition.ts";
 
 /** Fields that several routes take. */
 
