@@ -131,7 +131,8 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     one.pool.limitUntil(lane, clock.now() + limitedMs);
     if (!running) return;
     one.limitTimer?.cancel();
-    one.limitTimer = clock.after(one.pool.nextLimitEnd - clock.now(), () => {
+    // A timer may be a hair early, the limit may not.
+    one.limitTimer = clock.after(one.pool.nextLimitEnd - clock.now() + 1, () => {
       one.limitTimer = undefined;
       announce(class_);
     });
@@ -169,7 +170,9 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     await acknowledger.retry();
     for (const [class_, one] of classes) {
       if (looks % FULL_LOOK_EVERY === 0) one.pool.readUpTo = 0;
-      if (await look(class_)) announce(class_);
+      const isNews = await look(class_);
+      one.pool.releaseLimited(clock.now());
+      if (isNews || one.pool.hasReady()) announce(class_);
     }
   }
 

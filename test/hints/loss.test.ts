@@ -70,7 +70,9 @@ if (redisAvailable) {
     it("a worker goes on after FLUSHALL as if nothing had been", async () => {
       const worker = await world.worker({ lookEveryMs: 60_000 });
       await world.publisher.publish(world.rows(1, 3));
-      await worker.acknowledge(await worker.fetch("short", 3));
+      const hints = await eventually(async () => worker.fetch("short", 10).then((some) => some.length > 0 && some));
+      expect(hints).toHaveLength(3);
+      await worker.acknowledge(hints);
       await world.redis.client.flushall();
       await world.publisher.publish(world.rows(1, 3));
       await eventually(async () => (await worker.fetch("short", 3)).length > 0 || undefined);
