@@ -1,3 +1,5 @@
+import { z } from "zod";
+
 /** The registered jobs, as the API needs them: to list them, and to refuse a schedule that no worker could ever run. */
 export type JobType = {
   kind: "function";
@@ -16,3 +18,23 @@ export type JobCatalogue = {
     payload: unknown,
   ): readonly { path: readonly PropertyKey[]; message: string }[] | undefined;
 };
+
+/** The catalogue of these jobs (the handlers' registry has them; this room knows only what it needs of one). */
+export function createJobCatalogue(jobs: readonly { name: string; version: number; input: z.ZodType }[]): JobCatalogue {
+  const types = jobs.map(
+    ({ name, version, input }): JobType => ({
+      kind: "function",
+      name,
+      version,
+      description: input.description ?? "",
+      input: z.toJSONSchema(input, { io: "input", unrepresentable: "any" }) as Record<string, unknown>,
+    }),
+  );
+  return {
+    list: () => types,
+    check(job, payload) {
+      const found = jobs.find((one) => one.name === job.name && one.version === job.version);
+      return found && (found.input.safeParse(payload).error?.issues ?? []);
+    },
+  };
+}

@@ -112,6 +112,8 @@ describe("a body that cannot be accepted", () => {
   it("names a job nobody registered, and a payload the job does not take", async () => {
     const unknown = await post("/v1/runs", { job: { ...REPORT, name: "report.run-sumary" } });
     expect(unknown.body).toMatchObject({ code: "unknown-job", errors: [{ didYouMean: "report.run-summary" }] });
+    const types = await get("/v1/job-types");
+    expect(types.body.items).toMatchObject([{ ...REPORT, input: { type: "object" }, description: expect.any(String) }]);
     expect((await post("/v1/runs", { job: REPORT, payload: { refuse: 1 } })).body.errors).toMatchObject([
       { field: "payload.refuse" },
     ]);

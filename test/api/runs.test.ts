@@ -1,13 +1,14 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { attemptSchema, runListItemSchema, runSchema } from "../../src/api/present/run.ts";
+import { createLinkSigner } from "../../src/api/signed-link.ts";
 import { claimRuns, type Grant } from "../../src/authority/claim.ts";
 import { completeRuns } from "../../src/authority/complete.ts";
 import { grantUpload } from "../../src/authority/grant-upload.ts";
 import { stageObject } from "../../src/authority/stage-object.ts";
 import { mintId, readId } from "../../src/kernel/ids.ts";
 import { sql } from "../../src/store/database.ts";
-import { call, REPORT, startTestServer, type TestServer } from "./server.ts";
+import { call, REPORT, SECRET, startTestServer, type TestServer } from "./server.ts";
 
 let server: TestServer;
 let owner: string;
@@ -68,12 +69,13 @@ async function finish(run: string, report: string | null): Promise<void> {
     runId,
     fence,
     name: "report.html",
-    uri,
+    key: `${runId}/a1-f${fence}/report.html`,
     mediaType: "text/html; charset=utf-8",
   });
   if (grant.kind !== "granted") throw new Error(grant.kind);
   await stageObject(server.authority, {
     objectId: grant.objectId,
+    uri,
     version: sha256,
     sha256,
     size: Buffer.byteLength(report),
@@ -232,6 +234,14 @@ describe("a result", () => {
       }),
     ).toBe("invalid-link");
     expect(await attempt((url) => url.searchParams.set("expires", "1"))).toBe("invalid-link");
+    const sha256 = createHash("sha256").update("one").digest("hex");
+    const past = Math.floor(Date.now() / 1000) - 1;
+    const signature = createLinkSigner(SECRET).sign({ run, sha256, expires: past });
+    expect(
+      await attempt((url) => {
+        url.search = `?expires=${past}&signature=${signature}`;
+      }),
+    ).toBe("invalid-link");
     server.objects.delete(`memory:${run}`);
     expect(await attempt(() => {})).toBe("result-expired");
   });

@@ -1,7 +1,8 @@
 import { Readable } from "node:stream";
+import { z } from "zod";
 import { type ApiParts, createApi, type ListeningApi } from "../../src/api/app.ts";
 import type { Role } from "../../src/api/context.ts";
-import type { JobCatalogue } from "../../src/api/job-catalogue.ts";
+import { createJobCatalogue } from "../../src/api/job-catalogue.ts";
 import { mintKey } from "../../src/api/keys.ts";
 import { loadBundledTzData } from "../../src/app/tz-data.ts";
 import { type Authority, createAuthority } from "../../src/authority/authority.ts";
@@ -29,19 +30,20 @@ export type TestServer = {
   close(): Promise<void>;
 };
 
+export const SECRET = "a secret for tests";
 export const REPORT = { kind: "function", name: "report.run-summary", version: 1 } as const;
 
-const jobs: JobCatalogue = {
-  list: () => [{ ...REPORT, description: "A report on a tenant's own runs", input: { type: "object" } }],
-  check(job, payload) {
-    if (job.name !== REPORT.name || job.version !== REPORT.version) return undefined;
-    return (payload as { refuse?: unknown }).refuse === undefined
-      ? []
-      : [{ path: ["refuse"], message: "must not be there" }];
+const jobs = createJobCatalogue([
+  {
+    name: REPORT.name,
+    version: REPORT.version,
+    input: z
+      .looseObject({ refuse: z.never("must not be there").optional() })
+      .describe("A report on a tenant's own runs"),
   },
-};
+]);
 
-export async function startTestServer(changes: Partial<ApiParts> = {}): Promise<TestServer> {
+export async function startTestServer(changes: Partial<ApiParts> = {}, port = 0): Promise<TestServer> {
   const database = await createTestDatabase();
   const metrics = createMetrics();
   const shared = { clock: systemClock, log: silentLog, metrics };
@@ -69,7 +71,7 @@ export async function startTestServer(changes: Partial<ApiParts> = {}): Promise<
     zones,
     jobs,
     version: "0.0.0-test",
-    config: { secret: "a secret for tests", closeGraceMs: 2000 },
+    config: { secret: SECRET, closeGraceMs: 2000 },
     health: { readiness: async () => ({ ready: true, reasons: [] }), components: async () => [] },
     objects: {
       async open(uri) {
@@ -80,7 +82,13 @@ export async function startTestServer(changes: Partial<ApiParts> = {}): Promise<
     },
     board: undefined,
     ...changes,
-  }).listen("127.0.0.1", 0);
+  }).listen("127.0.0.1", port);
+  let closed: Promise<void> | undefined;
+  const close = async () => {
+    await listening.close();
+    await db.close();
+    await database.drop();
+  };
   return {
     url: listening.url,
     authority,
@@ -93,10 +101,9 @@ export async function startTestServer(changes: Partial<ApiParts> = {}): Promise<
       await createApiKey(authority, { tenantId, role, label: `${role} of a test`, ...minted });
       return minted.key;
     },
-    async close() {
-      await listening.close();
-      await db.close();
-      await database.drop();
+    close() {
+      closed ??= close();
+      return closed;
     },
   };
 }

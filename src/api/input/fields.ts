@@ -3,20 +3,20 @@ import { definitionSchema, PAYLOAD_LIMIT_BYTES, type Payload } from "../../domai
 
 /** Fields that several routes take. */
 
-export const nameSchema = z
+const nameSchema = z
   .string()
   .min(1)
   .max(200)
   .refine((text) => text.trim() !== "", "must not be blank")
   .describe("For people; 1 to 200 characters");
 
-export const scheduleKeySchema = z
+const scheduleKeySchema = z
   .string()
   .min(1)
   .max(200)
   .describe("Chosen by the client, unique in its tenant; `key:<key>` then stands for the id");
 
-export const labelsSchema = z
+const labelsSchema = z
   .record(
     z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$/, "a label's name has 1 to 63 letters, digits or . _ / -"),
     z.string().max(200),
@@ -24,8 +24,8 @@ export const labelsSchema = z
   .refine((labels) => Object.keys(labels).length <= 64, "at most 64 labels")
   .describe("Up to 64 names and values to find schedules by");
 
-export const notesSchema = z.string().max(4000).describe("Free text for people");
-export const managedBySchema = z
+const notesSchema = z.string().max(4000).describe("Free text for people");
+const managedBySchema = z
   .string()
   .min(1)
   .max(200)

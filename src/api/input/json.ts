@@ -4,7 +4,7 @@
  */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
-export const DEEPEST_JSON = 64;
+const DEEPEST_JSON = 64;
 
 /** The text is no JSON: `line` and `column` count from 1. */
 export class JsonSyntaxError extends Error {
@@ -203,7 +203,7 @@ export function parseJson(text: string): Json {
 }
 
 /** NUL and lone surrogates: legal in JSON, but no text PostgreSQL can hold. Throws JsonValueError. */
-export function refuseText(text: string, path: readonly (string | number)[], what: "key" | "text"): void {
+function refuseText(text: string, path: readonly (string | number)[], what: "key" | "text"): void {
   const fault = faultOfText(text);
   if (fault !== undefined) {
     throw new JsonValueError(

@@ -80,7 +80,7 @@ export function presentInstant(at: Instant, rule: Rule, zones: ZoneSource): z.ou
 }
 
 /** The zone people think in when they read this rule's instants. */
-export function zoneOf(rule: Rule): string {
+function zoneOf(rule: Rule): string {
   if (rule.kind === "cron") return rule.zone;
   if (rule.kind === "once" || rule.kind === "dates") return rule.zone ?? "UTC";
   if (rule.kind === "anyOf") return rule.rules.map(zoneOf).find((zone) => zone !== "UTC") ?? "UTC";
