@@ -1,8 +1,9 @@
 import type { RunState } from "../domain/states.ts";
+import { PunctualError } from "../kernel/errors.ts";
 import { instantOf, type Uuid } from "../kernel/ids.ts";
-import { type Queryable, type Transaction, sql } from "../store/database.ts";
+import { type Queryable, sql, type Transaction } from "../store/database.ts";
 import { markCancelRequested } from "../store/live-marks.ts";
-import { lockLiveRuns } from "../store/live-runs.ts";
+import { lockLiveRunsAndSiblings } from "../store/live-runs.ts";
 import { instantArray, plainArray } from "../store/values.ts";
 import { announce } from "./announce.ts";
 import type { Authority } from "./authority.ts";
@@ -32,19 +33,52 @@ const READ_RUNS = sql(
  *         that row is claimed.
  * Replay  `requested` again, or `too-late` with state canceled.
  */
-export async function cancelRuns(authority: Authority, requests: readonly CancelRequest[]): Promise<readonly CancelOutcome[]> {
-  const done = await authority.transact("cancel", (tx) => cancelIn(tx, requests));
-  announce(authority, done);
-  const moved = requests.filter((_, i) => done.outcomes[i]!.kind === "moved");
-  if (moved.length === 0) return done.outcomes as CancelOutcome[];
-  const again = [...(await cancelRuns(authority, moved))];
-  return done.outcomes.map((outcome) => (outcome.kind === "moved" ? again.shift()! : outcome));
+export async function cancelRuns(
+  authority: Authority,
+  requests: readonly CancelRequest[],
+): Promise<readonly CancelOutcome[]> {
+  const outcomes = new Array<CancelOutcome>(requests.length);
+  let left = requests.map((request, at) => ({ request, at }));
+  for (let tries = 1; left.length > 0; tries++) {
+    if (tries > TRIES) {
+      throw new PunctualError("busy", "the run is changing hands all the time; try again", {
+        actor: "caller",
+        retryable: true,
+      });
+    }
+    const done = await authority.transact("cancel", (tx) =>
+      cancelIn(
+        authority,
+        tx,
+        left.map((one) => one.request),
+      ),
+    );
+    announce(authority, done);
+    const moved: typeof left = [];
+    for (const [i, one] of left.entries()) {
+      const outcome = done.outcomes[i]!;
+      if (outcome.kind === "moved") moved.push(one);
+      else outcomes[one.at] = outcome;
+    }
+    left = moved;
+  }
+  return outcomes;
 }
 
-async function cancelIn(tx: Transaction, requests: readonly CancelRequest[]) {
+const TRIES = 50;
+
+async function cancelIn(authority: Authority, tx: Transaction, requests: readonly CancelRequest[]) {
   const ids = [...new Set(requests.map((request) => request.runId))];
-  const live = await lockLiveRuns(tx, ids);
-  const ended = new Map((await readRuns(tx, ids.filter((id) => !live.has(id)))).map((row) => [row.id, row]));
+  const live = await lockLiveRunsAndSiblings(tx, ids);
+  const ended = new Map(
+    (
+      await readRuns(
+        tx,
+        ids.filter((id) => !live.has(id)),
+      )
+    ).map((row) => [row.id, row]),
+  );
+  await authority.faults.reach("cancel:locked");
   const nowAt = await tx.authorityNow();
   const departures: Departure[] = [];
   const asked: Uuid[] = [];
@@ -63,11 +97,16 @@ async function cancelIn(tx: Transaction, requests: readonly CancelRequest[]) {
     }
     live.delete(run.id);
     ended.set(run.id, { id: run.id, tenant_id: run.tenant_id, state: "canceled" });
-    departures.push({ kind: "end", run: { ...run, cancel_requested_at: run.cancel_requested_at ?? nowAt }, state: "canceled" });
+    departures.push({
+      kind: "end",
+      run: { ...run, cancel_requested_at: run.cancel_requested_at ?? nowAt },
+      state: "canceled",
+    });
     return { kind: "accepted" };
   });
   await markCancelRequested(tx, asked, nowAt);
   const intents = await depart(tx, departures, nowAt);
+  await authority.faults.reach("cancel:written");
   return { outcomes, departures, intents, nowAt };
 }
 

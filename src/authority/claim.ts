@@ -5,7 +5,7 @@ import { type Fence, fenceOf } from "../domain/fence.ts";
 import type { Instant } from "../kernel/clock.ts";
 import type { Uuid } from "../kernel/ids.ts";
 import type { Transaction } from "../store/database.ts";
-import { insertAttempts, readGrantsOf, startLiveRuns } from "../store/grants.ts";
+import { insertAttempts, readGrantsOf, type SavedGrant, startLiveRuns } from "../store/grants.ts";
 import { type LiveRun, lockLiveRunsSkipping, readLiveRuns } from "../store/live-runs.ts";
 import { deleteOutbox, lockOutboxSkipping, lockOutboxWaiting, type OutboxRow, readOutboxIds } from "../store/outbox.ts";
 import { readOwnWork } from "../store/own-work.ts";
@@ -61,7 +61,10 @@ export async function claimRuns(authority: Authority, request: ClaimRequest): Pr
   const claimed = await authority.transact("claim", async (tx) => {
     const counts = { claimed: 0, "put-back": 0, canceled: 0, "missed-deadline": 0, gone: 0, busy: 0 };
     if (request.repeated) {
-      await lockOutboxWaiting(tx, request.hints.map((hint) => hint.rowId));
+      await lockOutboxWaiting(
+        tx,
+        request.hints.map((hint) => hint.rowId),
+      );
       const saved = await readGrantsOf(tx, request.claimId);
       if (saved.length > 0) {
         const grants = await toGrants(authority, tx, saved, saved.map(identityOf));
@@ -70,12 +73,18 @@ export async function claimRuns(authority: Authority, request: ClaimRequest): Pr
     }
     const locked = await lockRows(tx, request.hints, counts);
     await authority.faults.reach("claim:outbox-locked");
-    const live = await lockLiveRunsSkipping(tx, locked.flatMap((row) => row.runs));
+    const live = await lockLiveRunsSkipping(
+      tx,
+      locked.flatMap((row) => row.runs),
+    );
     const away = await readAway(tx, locked, live);
     const ended = await endThoseThatMayNotStart(tx, live);
     for (const one of ended) counts[one.state === "canceled" ? "canceled" : "missed-deadline"]++;
 
-    const usage = await lockUsage(tx, locked.map((row) => ({ tenantId: row.tenant_id, class: row.class })));
+    const usage = await lockUsage(
+      tx,
+      locked.map((row) => ({ tenantId: row.tenant_id, class: row.class })),
+    );
     const server = await readServer(tx, live.size);
     const nowAt = server.now;
     // Row numbers repeat after a restore: a hint of another epoch names some other row.
@@ -97,7 +106,10 @@ export async function claimRuns(authority: Authority, request: ClaimRequest): Pr
         }
         const decision = decideClaim(claimView(run), nowAt);
         if (decision === "not-due") back.push({ row, runId: id, availableAt: run.not_before, heldBy: undefined });
-        else if (decision !== "claim") counts.gone++;
+        else if (decision === "miss-deadline") {
+          // Its start deadline passed while we waited for the usage row: whoever looks next ends it.
+          back.push({ row, runId: id, availableAt: nowAt, heldBy: undefined });
+        } else if (decision !== "claim") counts.gone++;
         else if (lane.max_running !== null && lane.running >= lane.max_running) {
           back.push({ row, runId: id, availableAt: row.available_at, heldBy: "tenant-limit" });
         } else if ((slots.get(run.class) ?? 0) <= 0) {
@@ -112,7 +124,10 @@ export async function claimRuns(authority: Authority, request: ClaimRequest): Pr
       }
     }
 
-    await deleteOutbox(tx, rows.map((row) => row.id));
+    await deleteOutbox(
+      tx,
+      rows.map((row) => row.id),
+    );
     const identities = granted.map((run, i) => {
       const fence = fenceOf(server.epoch, server.fences[i]!);
       return { runId: run.id, attempt: run.attempt + 1, fence, startedAt: nowAt };
@@ -135,7 +150,8 @@ export async function claimRuns(authority: Authority, request: ClaimRequest): Pr
   });
 
   const { metrics } = authority;
-  for (const [outcome, count] of Object.entries(claimed.outcome.counts)) if (count > 0) metrics.claims.inc({ outcome }, count);
+  for (const [outcome, count] of Object.entries(claimed.outcome.counts))
+    if (count > 0) metrics.claims.inc({ outcome }, count);
   for (const one of claimed.latenesses) {
     metrics.lateness.observe({ class: one.class, held_by: one.heldBy }, Math.max(0, one.lateMs) / 1000);
   }
@@ -162,11 +178,17 @@ async function lockRows(
 }
 
 /** Runs of the rows that we did not lock but that still exist: somebody else is at them right now. */
-async function readAway(tx: Transaction, rows: readonly OutboxRow[], live: ReadonlyMap<Uuid, LiveRun>): Promise<Set<Uuid>> {
+async function readAway(
+  tx: Transaction,
+  rows: readonly OutboxRow[],
+  live: ReadonlyMap<Uuid, LiveRun>,
+): Promise<Set<Uuid>> {
   const missing = rows.flatMap((row) => row.runs.filter((id) => !live.has(id)));
   if (missing.length === 0) return new Set();
   const found = await readLiveRuns(tx, missing);
-  return new Set([...found.values()].filter((run) => run.state === "queued" || run.state === "retrying").map((run) => run.id));
+  return new Set(
+    [...found.values()].filter((run) => run.state === "queued" || run.state === "retrying").map((run) => run.id),
+  );
 }
 
 /** Ends runs that were canceled or whose start deadline has passed, before usage is locked (lock order). */
@@ -200,8 +222,8 @@ function claimView(run: LiveRun) {
 
 type Identity = { runId: Uuid; attempt: number; fence: Fence; startedAt: Instant };
 
-function identityOf(run: LiveRun): Identity {
-  return { runId: run.id, attempt: run.attempt, fence: run.fence!, startedAt: run.started_at! };
+function identityOf(run: SavedGrant): Identity {
+  return { runId: run.id, attempt: run.attempt, fence: run.fence!, startedAt: run.attempt_started_at };
 }
 
 /** Adds what the run is to do: from its immutable revision, or from its own row where it brought its own work. */
@@ -212,8 +234,14 @@ async function toGrants(
   identities: readonly Identity[],
 ): Promise<Grant[]> {
   const keyed = runs.filter((run) => run.schedule_id !== null && run.revision !== null);
-  await authority.revisions.load(tx, keyed.map((run) => ({ scheduleId: run.schedule_id!, revision: run.revision! })));
-  const own = await readOwnWork(tx, runs.filter((run) => run.own_work));
+  await authority.revisions.load(
+    tx,
+    keyed.map((run) => ({ scheduleId: run.schedule_id!, revision: run.revision! })),
+  );
+  const own = await readOwnWork(
+    tx,
+    runs.filter((run) => run.own_work),
+  );
   return runs.map((run, i) => {
     const identity = identities[i]!;
     const mine = own.get(run.id);
@@ -222,7 +250,10 @@ async function toGrants(
         ? undefined
         : authority.revisions.get({ scheduleId: run.schedule_id, revision: run.revision });
     const work: Work = mine?.job ?? revision!.definition;
-    const limitMs = Math.min(work.attemptTimeoutMs, ATTEMPT_LIMIT_MS[run.class as ResourceClass] ?? work.attemptTimeoutMs);
+    const limitMs = Math.min(
+      work.attemptTimeoutMs,
+      ATTEMPT_LIMIT_MS[run.class as ResourceClass] ?? work.attemptTimeoutMs,
+    );
     return {
       ...identity,
       scheduleId: run.schedule_id,

@@ -1,8 +1,9 @@
-import type { EndedState, SkipReason } from "../domain/states.ts";
-import { type Lane, LANES } from "../domain/states.ts";
+import { fingerprintOf } from "../domain/fingerprint.ts";
 import type { Failure } from "../domain/retry.ts";
+import type { EndedState, SkipReason } from "../domain/states.ts";
+import { LANES, type Lane } from "../domain/states.ts";
 import type { Instant } from "../kernel/clock.ts";
-import { type Transaction, sql } from "../store/database.ts";
+import { sql, type Transaction } from "../store/database.ts";
 import {
   type AttemptEnd,
   closeAttempts,
@@ -15,7 +16,6 @@ import type { LiveRun } from "../store/live-runs.ts";
 import { insertIntents, type OutboxRow } from "../store/outbox.ts";
 import { addUsage, countLanes, lockUsage } from "../store/usage.ts";
 import { instantArray, plainArray } from "../store/values.ts";
-import { fingerprintOf } from "../domain/fingerprint.ts";
 import { handOn, slotsHeldBy } from "./hand-on.ts";
 
 /** How a run leaves where it stands: for good, or to be tried again. The live row is locked by the caller. */
@@ -57,11 +57,7 @@ const TO_RETRYING = sql(
  * Writes departures: history, attempts, dead letters, live rows, guards handed on, intents, and last of all the
  * running counts, whose rows everybody wants. Answers the new outbox rows.
  */
-export async function depart(
-  tx: Transaction,
-  departures: readonly Departure[],
-  nowAt: Instant,
-): Promise<OutboxRow[]> {
+export async function depart(tx: Transaction, departures: readonly Departure[], nowAt: Instant): Promise<OutboxRow[]> {
   if (departures.length === 0) return [];
   const ends = departures.filter((one) => one.kind === "end");
   const retries = departures.filter((one) => one.kind === "retry");
@@ -69,11 +65,17 @@ export async function depart(
   await endRuns(tx, ends.map(toEnding), nowAt);
   await closeAttempts(tx, departures.flatMap(toAttemptEnd), nowAt);
   await insertDeadLetters(tx, ends.flatMap(toDeadLetter), nowAt);
-  const intents = [...(await retryLater(tx, retries, nowAt)), ...(await handOn(tx, slotsHeldBy(ends.map((one) => one.run)), nowAt))];
+  const intents = [
+    ...(await retryLater(tx, retries, nowAt)),
+    ...(await handOn(tx, slotsHeldBy(ends.map((one) => one.run)), nowAt)),
+  ];
 
   const running = departures.map((one) => one.run).filter((run) => run.state === "running");
   if (running.length > 0) {
-    await lockUsage(tx, running.map((run) => ({ tenantId: run.tenant_id, class: run.class })));
+    await lockUsage(
+      tx,
+      running.map((run) => ({ tenantId: run.tenant_id, class: run.class })),
+    );
     await addUsage(tx, countLanes(running, -1));
   }
   return intents;
@@ -91,7 +93,7 @@ async function retryLater(
     plainArray(retries.map((one) => laneOfRetry(one.run))),
     plainArray(retries.map((one) => one.run.budget_attempt + (one.spends === "retry" ? 1 : 0))),
     plainArray(retries.map((one) => one.run.interruptions + (one.spends === "interruption" ? 1 : 0))),
-    plainArray(retries.map((one) => (one.expired ? one.run.expiries + 1 : 0))),
+    plainArray(retries.map(expiriesInARow)),
   ]);
   return insertIntents(
     tx,
@@ -105,6 +107,12 @@ async function retryLater(
     })),
     nowAt,
   );
+}
+
+/** What costs nothing counts for nothing: an amnesty neither adds to a crash loop nor ends one. */
+function expiriesInARow(one: Extract<Departure, { kind: "retry" }>): number {
+  if (one.spends === "nothing") return one.run.expiries;
+  return one.expired ? one.run.expiries + 1 : 0;
 }
 
 /** A run keeps its lane over its first few tries; a run that keeps failing goes behind work that is on time. */

@@ -26,6 +26,7 @@ export async function expireLeases(
   const done = await authority.transact("expire", async (tx) => {
     const live = await lockLiveRunsSkipping(tx, runIds);
     const works = await loadWorks(authority, tx, [...live.values()]);
+    await authority.faults.reach("expire:locked");
     const nowAt = await tx.authorityNow();
     const departures: Departure[] = [];
     for (const run of live.values()) {
@@ -34,11 +35,27 @@ export async function expireLeases(
       const failure = timedOut
         ? { transient: true, code: "attempt-timeout", message: "the attempt ran past its deadline" }
         : { transient: true, code: "lease-expired", message: "the worker sent no heartbeat" };
-      if (run.cancel_requested_at !== null) departures.push({ kind: "end", run, state: "canceled", attempt: "canceled" });
+      if (run.cancel_requested_at !== null)
+        departures.push({ kind: "end", run, state: "canceled", attempt: "canceled" });
       else if (run.lease_until! < forgivenUntil && !timedOut) {
-        departures.push({ kind: "retry", run, notBefore: nowAt, attempt: "expired", failure, spends: "nothing", expired: false });
+        departures.push({
+          kind: "retry",
+          run,
+          notBefore: nowAt,
+          attempt: "expired",
+          failure,
+          spends: "nothing",
+          expired: false,
+        });
       } else if (run.expiries + 1 >= CRASH_LOOP_LIMIT) {
-        departures.push({ kind: "end", run, state: "failed", attempt: "expired", failure, deadLetterReason: "crash-loop" });
+        departures.push({
+          kind: "end",
+          run,
+          state: "failed",
+          attempt: "expired",
+          failure,
+          deadLetterReason: "crash-loop",
+        });
       } else departures.push(decideFailure(run, works.get(run.id)!, failure, "expired", nowAt, authority.chance()));
     }
     const intents = await depart(tx, departures, nowAt);

@@ -3,12 +3,13 @@ import type { Fence } from "../domain/fence.ts";
 import { decideRetry, type Failure } from "../domain/retry.ts";
 import type { Instant } from "../kernel/clock.ts";
 import type { Uuid } from "../kernel/ids.ts";
+import { storableText } from "../kernel/storable.ts";
 import type { Transaction } from "../store/database.ts";
 import { type LiveRun, lockLiveRuns } from "../store/live-runs.ts";
 import { readOwnWork } from "../store/own-work.ts";
+import { announce } from "./announce.ts";
 import type { Authority } from "./authority.ts";
 import { type Departure, depart } from "./depart.ts";
-import { announce } from "./announce.ts";
 
 export type FailureReport = { runId: Uuid; fence: Fence; failure: Failure };
 
@@ -25,7 +26,10 @@ export type FailOutcome =
  * Writes  attempt, live_run or run, dead_letter, outbox, usage.
  * Replay  `stale-fence`: the fence was given up by the first report.
  */
-export async function failRuns(authority: Authority, reports: readonly FailureReport[]): Promise<readonly FailOutcome[]> {
+export async function failRuns(
+  authority: Authority,
+  reports: readonly FailureReport[],
+): Promise<readonly FailOutcome[]> {
   const done = await authority.transact("fail", async (tx) => {
     const live = await lockLiveRuns(tx, [...new Set(reports.map((report) => report.runId))]);
     const works = await loadWorks(authority, tx, [...live.values()]);
@@ -36,7 +40,14 @@ export async function failRuns(authority: Authority, reports: readonly FailureRe
       // A lapsed lease whose fence is current may still report: nobody else has taken over.
       if (run === undefined || run.state !== "running" || run.fence !== report.fence) return { kind: "stale-fence" };
       live.delete(report.runId);
-      const departure = decideFailure(run, works.get(run.id)!, report.failure, "failed", nowAt, authority.chance());
+      const departure = decideFailure(
+        run,
+        works.get(run.id)!,
+        storable(report.failure),
+        "failed",
+        nowAt,
+        authority.chance(),
+      );
       departures.push(departure);
       return outcomeOf(departure, run);
     });
@@ -48,6 +59,11 @@ export async function failRuns(authority: Authority, reports: readonly FailureRe
     if (outcome.kind === "stale-fence") authority.metrics.staleCompletions.inc({ verb: "fail" });
   }
   return done.outcomes;
+}
+
+/** Whatever a job threw, its report must not poison the batch it is written in. */
+function storable(failure: Failure): Failure {
+  return { ...failure, code: storableText(failure.code, 100), message: storableText(failure.message) };
 }
 
 /** What becomes of a run whose attempt failed; shared with expiry, where the failure is the silence of its worker. */
@@ -76,10 +92,20 @@ function outcomeOf(departure: Departure, run: LiveRun): FailOutcome {
 }
 
 /** The work of each run: of its revision, or its own. */
-export async function loadWorks(authority: Authority, tx: Transaction, runs: readonly LiveRun[]): Promise<Map<Uuid, Work>> {
+export async function loadWorks(
+  authority: Authority,
+  tx: Transaction,
+  runs: readonly LiveRun[],
+): Promise<Map<Uuid, Work>> {
   const keyed = runs.filter((run) => run.schedule_id !== null && run.revision !== null);
-  await authority.revisions.load(tx, keyed.map((run) => ({ scheduleId: run.schedule_id!, revision: run.revision! })));
-  const own = await readOwnWork(tx, runs.filter((run) => run.own_work));
+  await authority.revisions.load(
+    tx,
+    keyed.map((run) => ({ scheduleId: run.schedule_id!, revision: run.revision! })),
+  );
+  const own = await readOwnWork(
+    tx,
+    runs.filter((run) => run.own_work),
+  );
   return new Map(
     runs.map((run) => [
       run.id,

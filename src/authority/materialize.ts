@@ -1,17 +1,18 @@
 import type { Misfire } from "../domain/definition.ts";
 import { type MaterializationPlan, planMaterialization } from "../domain/materialization.ts";
-import { nextAfter } from "../domain/recurrence/next.ts";
 import { toLocal } from "../domain/recurrence/local.ts";
-import type { SkipReason } from "../domain/states.ts";
+import { nextAfter } from "../domain/recurrence/next.ts";
 import { zoneOf } from "../domain/rule-zone.ts";
+import type { SkipReason } from "../domain/states.ts";
 import type { Instant } from "../kernel/clock.ts";
+import { messageOf } from "../kernel/errors.ts";
 import type { Uuid } from "../kernel/ids.ts";
 import { insertSkipRanges, insertSkips } from "../store/births.ts";
 import { advanceCursors, type CursorRow, lockCursorsSkipping, setFault, setScheduleStatus } from "../store/cursors.ts";
-import { type Transaction, sql } from "../store/database.ts";
-import { endRuns, type Ending } from "../store/endings.ts";
-import { type LiveRun, lockOpenRunsOf, lockWaitingRunsOf } from "../store/live-runs.ts";
+import { sql, type Transaction } from "../store/database.ts";
+import { type Ending, endRuns } from "../store/endings.ts";
 import { markCancelRequested } from "../store/live-marks.ts";
+import { type LiveRun, lockOpenRunsOf, lockWaitingRunsOf } from "../store/live-runs.ts";
 import type { OutboxRow } from "../store/outbox.ts";
 import type { Authority } from "./authority.ts";
 import { bearRuns, type DispatchPlan } from "./bear.ts";
@@ -24,14 +25,19 @@ export type Materialized = {
   undecided: number;
   intents: OutboxRow[];
   nowAt: Instant;
+  /** The authority's epoch, which the hints of these intents carry. */
+  epoch: number;
 };
 
 /** What to do about instants missed for a known cause, where it is not the schedule's own misfire policy. */
-export type MissedAnswer = { policy?: Misfire["policy"]; reason?: SkipReason };
+export type MissedAnswer = { misfire?: Partial<Misfire>; reason?: SkipReason };
 
 const FAULT_RETRY_MS = 60_000;
 
-const READ_FLOOR = sql("materialize_read_floor", "select floor_at from history_floor");
+const READ_SETTING = sql(
+  "materialize_read_setting",
+  "select (select floor_at from history_floor) as floor_at, (select epoch from authority_epoch) as epoch",
+);
 
 /**
  * Turns due instants into runs and skips.
@@ -66,24 +72,46 @@ export async function settleLocked(
   missed: MissedAnswer = {},
 ): Promise<Materialized> {
   await authority.faults.reach("materialize:cursors-locked");
-  const { open, undecided } = await lockOpenRunsOf(tx, cursors.map((cursor) => cursor.schedule_id));
-  await authority.revisions.load(tx, cursors.map((cursor) => ({ scheduleId: cursor.schedule_id, revision: cursor.revision })));
-  await lockWaiting(authority, tx, cursors, open);
+  const { open, undecided } = await lockOpenRunsOf(
+    tx,
+    cursors.map((cursor) => cursor.schedule_id),
+  );
+  await authority.revisions.load(
+    tx,
+    cursors.map((cursor) => ({ scheduleId: cursor.schedule_id, revision: cursor.revision })),
+  );
+  await lockWaiting(
+    authority,
+    tx,
+    cursors.filter((cursor) => !undecided.has(cursor.schedule_id)),
+    open,
+  );
   const nowAt = await tx.authorityNow();
-  const floorAt = (await tx.query<{ floor_at: Instant }>(READ_FLOOR))[0]?.floor_at ?? 0;
+  const setting = (await tx.query<{ floor_at: Instant | null; epoch: number }>(READ_SETTING))[0]!;
+  const floorAt = setting.floor_at ?? 0;
 
   const plans: MaterializationPlan[] = [];
   let left = 0;
   for (const cursor of cursors) {
     if (undecided.has(cursor.schedule_id)) left++;
     else {
-      const plan = await planOne(authority, tx, cursor, open.get(cursor.schedule_id) ?? [], nowAt, { floorAt, ...missed });
+      const plan = await planOne(authority, tx, cursor, open.get(cursor.schedule_id) ?? [], nowAt, {
+        floorAt,
+        ...missed,
+      });
       if (plan !== undefined) plans.push(plan);
     }
   }
   const intents = await writePlans(authority, tx, plans, open, nowAt, dispatch);
   const skips = plans.reduce((sum, plan) => sum + plan.skips.length + plan.ranges.length, 0);
-  return { runs: plans.reduce((sum, plan) => sum + plan.runs.length, 0), skips, undecided: left, intents, nowAt };
+  return {
+    runs: plans.reduce((sum, plan) => sum + plan.runs.length, 0),
+    skips,
+    undecided: left,
+    intents,
+    nowAt,
+    epoch: setting.epoch,
+  };
 }
 
 /** Policies that let a newer run replace a waiting one need that one locked too. */
@@ -94,17 +122,26 @@ async function lockWaiting(
   open: Map<Uuid, LiveRun[]>,
 ): Promise<void> {
   const replacing = cursors.filter((cursor) => {
-    const { overlap } = authority.revisions.get({ scheduleId: cursor.schedule_id, revision: cursor.revision }).definition;
+    const { overlap } = authority.revisions.get({
+      scheduleId: cursor.schedule_id,
+      revision: cursor.revision,
+    }).definition;
     const waits = open.get(cursor.schedule_id)?.some((run) => run.guard === null) ?? false;
     return waits && (overlap.policy === "bufferOne" || overlap.policy === "cancelRunning");
   });
   if (replacing.length === 0) return;
-  const waiting = await lockWaitingRunsOf(tx, replacing.map((cursor) => cursor.schedule_id));
+  const waiting = await lockWaitingRunsOf(
+    tx,
+    replacing.map((cursor) => cursor.schedule_id),
+  );
   const still = new Set(waiting.map((run) => run.id));
   // A waiter that was canceled while we waited for its lock is gone.
   for (const cursor of replacing) {
     const runs = open.get(cursor.schedule_id) ?? [];
-    open.set(cursor.schedule_id, runs.filter((run) => run.guard !== null || still.has(run.id)));
+    open.set(
+      cursor.schedule_id,
+      runs.filter((run) => run.guard !== null || still.has(run.id)),
+    );
   }
 }
 
@@ -120,27 +157,41 @@ async function planOne(
   if (cursor.next_due_at === null && cursor.fault === null) return undefined;
   const { definition } = authority.revisions.get({ scheduleId: cursor.schedule_id, revision: cursor.revision });
   const compiled = authority.revisions.rule(definition);
-  if (!compiled.ok) {
-    await setFault(tx, cursor.schedule_id, compiled.fault.message, nowAt + FAULT_RETRY_MS);
-    authority.log.error({ schedule: cursor.schedule_id, fault: compiled.fault }, "a schedule's rule cannot be computed");
-    return undefined;
+  if (!compiled.ok) return fault(authority, tx, cursor, compiled.fault.message, nowAt);
+  const view = {
+    scheduleId: cursor.schedule_id,
+    tenantId: cursor.tenant_id,
+    revision: cursor.revision,
+    nextRunAt: cursor.next_run_at,
+    nextDueAt: cursor.next_due_at ?? cursor.next_run_at,
+    lastNominalAt: cursor.last_nominal_at ?? undefined,
+    runsMade: Number(cursor.runs_made),
+  };
+  try {
+    return planMaterialization(
+      view,
+      { ...definition, misfire: { ...definition.misfire, ...options.misfire } },
+      (at) => nextAfter(compiled.rule, at),
+      open.map((run) => ({ id: run.id, scheduledAt: run.scheduled_at, state: run.state, guard: run.guard })),
+      nowAt,
+      { floorAt: options.floorAt, missedReason: options.reason ?? "misfire" },
+    );
+  } catch (error) {
+    // One rule that throws must not stop everybody else's instants.
+    return fault(authority, tx, cursor, messageOf(error), nowAt);
   }
-  return planMaterialization(
-    {
-      scheduleId: cursor.schedule_id,
-      tenantId: cursor.tenant_id,
-      revision: cursor.revision,
-      nextRunAt: cursor.next_run_at,
-      nextDueAt: cursor.next_due_at ?? cursor.next_run_at,
-      lastNominalAt: cursor.last_nominal_at ?? undefined,
-      runsMade: Number(cursor.runs_made),
-    },
-    options.policy === undefined ? definition : { ...definition, misfire: { ...definition.misfire, policy: options.policy } },
-    (at) => nextAfter(compiled.rule, at),
-    open.map((run) => ({ id: run.id, scheduledAt: run.scheduled_at, state: run.state, guard: run.guard })),
-    nowAt,
-    { floorAt: options.floorAt, missedReason: options.reason ?? "misfire" },
-  );
+}
+
+/** Sets one schedule aside, visibly; it is tried again by itself. */
+async function fault(
+  authority: Authority,
+  tx: Transaction,
+  cursor: CursorRow,
+  message: string,
+  nowAt: Instant,
+): Promise<undefined> {
+  await setFault(tx, cursor.schedule_id, message, nowAt + FAULT_RETRY_MS);
+  authority.log.error({ schedule: cursor.schedule_id, fault: message }, "a schedule's rule cannot be computed");
 }
 
 async function writePlans(
@@ -153,11 +204,33 @@ async function writePlans(
 ): Promise<OutboxRow[]> {
   if (plans.length === 0) return [];
   // First what makes way: its guards are given to the new runs below.
-  await endRuns(tx, plans.flatMap((plan) => makingWay(plan, open.get(plan.cursor.scheduleId) ?? [], nowAt)), nowAt);
-  await markCancelRequested(tx, plans.flatMap((plan) => plan.cancelRequested), nowAt);
-  await insertSkips(tx, plans.flatMap((plan) => plan.skips), nowAt);
-  await insertSkipRanges(tx, plans.flatMap((plan) => plan.ranges), nowAt);
-  const { intents } = await bearRuns(tx, plans.flatMap((plan) => plan.runs), new Map(), nowAt, dispatch);
+  await endRuns(
+    tx,
+    plans.flatMap((plan) => makingWay(plan, open.get(plan.cursor.scheduleId) ?? [], nowAt)),
+    nowAt,
+  );
+  await markCancelRequested(
+    tx,
+    plans.flatMap((plan) => plan.cancelRequested),
+    nowAt,
+  );
+  await insertSkips(
+    tx,
+    plans.flatMap((plan) => plan.skips),
+    nowAt,
+  );
+  await insertSkipRanges(
+    tx,
+    plans.flatMap((plan) => plan.ranges),
+    nowAt,
+  );
+  const { intents } = await bearRuns(
+    tx,
+    plans.flatMap((plan) => plan.runs),
+    new Map(),
+    nowAt,
+    dispatch,
+  );
   await advanceCursors(
     tx,
     plans.map((plan) => ({

@@ -44,7 +44,7 @@ export async function resumeSchedule(
       tzVersion: authority.tzVersion,
     });
     const due = (await lockCursor(tx, scheduleId))!;
-    const answer = { reason: "paused" as const, ...(misfire === undefined ? {} : { policy: misfire }) };
+    const answer = { reason: "paused" as const, ...(misfire === undefined ? {} : { misfire: { policy: misfire } }) };
     const settled = await settleLocked(authority, tx, [due], leaveToRelay, answer);
     if (settled.undecided > 0) lookAgain();
     await writeAudit(tx, { tenantId, actor, action: "schedule.resume", subject: scheduleId, after: { note, misfire } });

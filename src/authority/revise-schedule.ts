@@ -4,13 +4,15 @@ import type { RuleFault } from "../domain/recurrence/compile.ts";
 import type { Instant } from "../kernel/clock.ts";
 import type { Uuid } from "../kernel/ids.ts";
 import { writeAudit } from "../store/audit.ts";
+import type { CursorRow } from "../store/cursors.ts";
 import type { Transaction } from "../store/database.ts";
 import { setGuards } from "../store/live-marks.ts";
 import { type LiveRun, lockEveryRunOf } from "../store/live-runs.ts";
 import { findSchedule, type ScheduleView } from "../store/reads/schedules.ts";
-import { insertRevision, updateCursor, updateSchedule } from "../store/schedules.ts";
+import { insertRevision, type ScheduleRow, updateCursor, updateSchedule } from "../store/schedules.ts";
 import type { Authority } from "./authority.ts";
 import { handOn } from "./hand-on.ts";
+import type { MissedAnswer } from "./materialize.ts";
 import { firstInstant } from "./next-instant.ts";
 import { lookAgain, refuse, transactOrRefuse } from "./refusal.ts";
 import { lockTenantSchedule, type SettledSchedule, settleSchedule } from "./settled-schedule.ts";
@@ -48,9 +50,9 @@ export async function reviseSchedule(
     const before = (await findSchedule(tx, tenantId, scheduleId))!;
     if (locked.schedule.revision !== expectedRevision) refuse<ReviseOutcome>({ kind: "conflict", schedule: before });
 
-    const now = await settleSchedule(authority, tx, locked);
-    const { schedule, nowAt } = now;
     const definition = change.definition ?? before.definition;
+    const now = await settleForEdit(authority, tx, locked, instantsOf(before.definition) !== instantsOf(definition));
+    const { schedule, nowAt } = now;
     const next = planNext(authority, now, before.definition, definition);
     if (!next.ok) refuse<ReviseOutcome>({ kind: "invalid", fault: next.fault });
 
@@ -92,6 +94,29 @@ export async function reviseSchedule(
   return outcome;
 }
 
+/** What nominal instants are made of. */
+function instantsOf(definition: Definition): string {
+  return JSON.stringify([definition.rule, definition.startAt, definition.endAt, definition.maxRuns]);
+}
+
+const PAUSED: MissedAnswer = { reason: "paused", misfire: { policy: "skip", graceMs: -1 } };
+
+/**
+ * A paused schedule owes nothing yet: its instants wait for the resume. An edit that makes other instants ends that
+ * chain, so what fell into the pause is recorded first, as skips.
+ */
+async function settleForEdit(
+  authority: Authority,
+  tx: Transaction,
+  locked: { schedule: ScheduleRow; cursor: CursorRow },
+  instantsChange: boolean,
+): Promise<SettledSchedule> {
+  const { schedule, cursor } = locked;
+  if (schedule.status !== "paused" || !instantsChange) return settleSchedule(authority, tx, locked);
+  const due = { ...cursor, next_due_at: cursor.next_run_at };
+  return settleSchedule(authority, tx, { schedule, cursor: due }, PAUSED);
+}
+
 /** An edit that does not touch what instants are made of leaves the cursor alone. */
 function planNext(
   authority: Authority,
@@ -99,8 +124,6 @@ function planNext(
   before: Definition,
   after: Definition,
 ): { ok: true; nextRunAt: Instant | null; newChain: boolean } | { ok: false; fault: RuleFault } {
-  const instantsOf = (definition: Definition) =>
-    JSON.stringify([definition.rule, definition.startAt, definition.endAt, definition.maxRuns]);
   if (instantsOf(before) === instantsOf(after)) return { ok: true, nextRunAt: now.cursor.next_run_at, newChain: false };
   const fromAt = Math.max(now.nowAt, now.cursor.last_nominal_at ?? 0);
   const first = firstInstant(authority, after, fromAt);
@@ -129,16 +152,29 @@ async function fitGuards(
   const holders = open.filter((run) => run.guard !== null);
   const blocked = open.filter((run) => run.guard === null);
   if (slots === Number.POSITIVE_INFINITY) {
-    await setGuards(tx, holders.map((run) => ({ id: run.id, guard: run.id })));
-    await handOn(tx, blocked.map((run) => ({ scheduleId, guard: run.id })), nowAt);
+    await setGuards(
+      tx,
+      holders.map((run) => ({ id: run.id, guard: run.id })),
+    );
+    await handOn(
+      tx,
+      blocked.map((run) => ({ scheduleId, guard: run.id })),
+      nowAt,
+    );
     return;
   }
   const seats = seat(scheduleId, holders, slots);
   await setGuards(tx, seats.surplus);
   await setGuards(tx, seats.seated);
-  const held = new Set((await lockEveryRunOf(tx, scheduleId))!.flatMap((run) => (run.guard === null ? [] : [run.guard])));
+  const held = new Set(
+    (await lockEveryRunOf(tx, scheduleId))!.flatMap((run) => (run.guard === null ? [] : [run.guard])),
+  );
   const free = freeGuards(scheduleId, slots, held).slice(0, blocked.length);
-  await handOn(tx, free.map((guard) => ({ scheduleId, guard })), nowAt);
+  await handOn(
+    tx,
+    free.map((guard) => ({ scheduleId, guard })),
+    nowAt,
+  );
 }
 
 /**

@@ -14,7 +14,7 @@ import type { Authority } from "./authority.ts";
 import { bearRuns, leaveToRelay } from "./bear.ts";
 import { endingOfWaiting } from "./making-way.ts";
 import { lookAgain, refuse, transactOrRefuse } from "./refusal.ts";
-import { lockTenantSchedule } from "./settled-schedule.ts";
+import { lockScheduleOrDeleted } from "./settled-schedule.ts";
 
 export type RunMade =
   | { kind: "created" | "repeated"; runId: Uuid; state: RunState }
@@ -47,8 +47,9 @@ export async function runNow(
         return { kind: "repeated", runId: taken.subject, state };
       }
     }
-    const locked = await lockTenantSchedule(tx, tenantId, scheduleId);
+    const locked = await lockScheduleOrDeleted(tx, tenantId, scheduleId);
     if (locked === undefined) refuse<RunMade>({ kind: "not-found" });
+    if (locked.schedule.status === "deleted") refuse<RunMade>({ kind: "deleted" });
     const state = await bearNow(authority, tx, locked.cursor, runId, payload);
     if (state === undefined) refuse<RunMade>({ kind: "overlap" });
     await writeAudit(tx, { tenantId, actor, action: "schedule.run-now", subject: scheduleId, after: { runId } });

@@ -5,7 +5,7 @@ import type { Transaction } from "../store/database.ts";
 import { lockSchedule, type ScheduleRow } from "../store/schedules.ts";
 import type { Authority } from "./authority.ts";
 import { leaveToRelay } from "./bear.ts";
-import { type Materialized, settleLocked } from "./materialize.ts";
+import { type Materialized, type MissedAnswer, settleLocked } from "./materialize.ts";
 import { lookAgain } from "./refusal.ts";
 
 /** A schedule under its lock, with every nominal instant up to now turned into a run or a skip. */
@@ -16,16 +16,28 @@ export type SettledSchedule = {
   nowAt: Instant;
 };
 
+type Locked = { schedule: ScheduleRow; cursor: CursorRow };
+
 /** Locks a tenant's schedule: first its cursor (the schedule's lock), then its row. Undefined: no such schedule. */
 export async function lockTenantSchedule(
   tx: Transaction,
   tenantId: Uuid,
   scheduleId: Uuid,
-): Promise<{ schedule: ScheduleRow; cursor: CursorRow } | undefined> {
+): Promise<Locked | undefined> {
+  const locked = await lockScheduleOrDeleted(tx, tenantId, scheduleId);
+  return locked?.schedule.status === "deleted" ? undefined : locked;
+}
+
+/** The same for who must tell a deleted schedule from one that never was. */
+export async function lockScheduleOrDeleted(
+  tx: Transaction,
+  tenantId: Uuid,
+  scheduleId: Uuid,
+): Promise<Locked | undefined> {
   const cursor = await lockCursor(tx, scheduleId);
   if (cursor === undefined || cursor.tenant_id !== tenantId) return undefined;
   const schedule = await lockSchedule(tx, scheduleId);
-  return schedule === undefined || schedule.status === "deleted" ? undefined : { schedule, cursor };
+  return schedule === undefined ? undefined : { schedule, cursor };
 }
 
 /**
@@ -35,10 +47,11 @@ export async function lockTenantSchedule(
 export async function settleSchedule(
   authority: Authority,
   tx: Transaction,
-  locked: { schedule: ScheduleRow; cursor: CursorRow },
+  locked: Locked,
+  answer: MissedAnswer = {},
 ): Promise<SettledSchedule> {
   const { schedule } = locked;
-  const settled = await settleLocked(authority, tx, [locked.cursor], leaveToRelay);
+  const settled = await settleLocked(authority, tx, [locked.cursor], leaveToRelay, answer);
   if (settled.undecided > 0) lookAgain();
   // Read again: settling has moved the cursor and may have finished the schedule.
   const cursor = (await lockCursor(tx, schedule.id))!;

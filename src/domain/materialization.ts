@@ -112,23 +112,36 @@ export function planMaterialization(
   });
   const skips: NewSkip[] = [];
   const ranges: NewRange[] = [];
+  const runsMade = cursor.runsMade + overlap.born.length;
+  const untaken = due.runs[taken.length];
+  const exhausted = runsMade >= (definition.maxRuns ?? Number.POSITIVE_INFINITY);
+  // Nothing is due after the last run there may be, and what was not taken is planned anew from where it was left.
+  const untilAt = exhausted ? taken.at(-1)!.at : (untaken?.at ?? Number.POSITIVE_INFINITY);
   for (const skip of due.skips) {
+    if ((skip.kind === "instant" ? skip.at : skip.fromAt) > untilAt) continue;
     if (skip.kind === "instant") {
       const id = deriveRunId(cursor.scheduleId, "schedule", skip.at);
       skips.push({ ...common(skip.at), id, trigger: "schedule", reason: skip.reason });
     } else {
       const { scheduleId, tenantId, revision } = cursor;
       const { fromAt, toAt, instants, reason } = skip;
-      ranges.push({ scheduleId, tenantId, revision, fromAt, toAt, instants, reason, prevScheduledAt: previous(fromAt) });
+      ranges.push({
+        scheduleId,
+        tenantId,
+        revision,
+        fromAt,
+        toAt,
+        instants,
+        reason,
+        prevScheduledAt: previous(fromAt),
+      });
     }
   }
   for (const birth of overlap.skipped) {
     skips.push({ ...common(birth.scheduledAt), id: birth.id, trigger: "schedule", reason: "overlap" });
   }
-  const runsMade = cursor.runsMade + overlap.born.length;
-  const untaken = due.runs[taken.length];
-  const nextAt = runsMade >= (definition.maxRuns ?? Number.POSITIVE_INFINITY) ? null : (untaken?.at ?? due.next);
-  const lastNominalAt = untaken === undefined ? due.lastNominalAt : (taken.at(-1)?.at ?? null);
+  const nextAt = exhausted ? null : (untaken?.at ?? due.next);
+  const lastNominalAt = exhausted || untaken !== undefined ? (taken.at(-1)?.at ?? null) : due.lastNominalAt;
   return {
     cursor,
     runs,

@@ -38,12 +38,14 @@ export function planDue(
   options: { floorAt: Instant; missedReason: SkipReason },
 ): DuePlan {
   const plan: DuePlan = { runs: [], skips: [], next: firstAt, lastNominalAt: null };
-  const lateUntil = nowAt - policy.graceMs;
+  // Database time carries microseconds, nominal instants are whole: rounded up, "before" means the same for both.
+  const lateUntil = Math.ceil(nowAt - policy.graceMs);
+  const floorAt = Math.ceil(options.floorAt);
   let at: Instant | null = firstAt;
 
-  if (at < options.floorAt) {
-    // No partition holds these instants any more.
-    at = skipSpan(plan, at, options.floorAt - 1, "history-floor", next);
+  if (at < floorAt) {
+    // No partition holds these instants any more: however few they are, only a range can tell of them.
+    at = skipSpan(plan, at, floorAt - 1, "history-floor", next, 0);
   }
 
   if (at !== null && at < lateUntil) {
@@ -74,13 +76,17 @@ export function planDue(
   return plan;
 }
 
-/** Records all instants in [fromAt, untilAt] as skipped; answers the first instant after `untilAt`. */
+/**
+ * Records all instants in [fromAt, untilAt] as skipped, of which `fromAt` is the first; answers the first instant
+ * after `untilAt`. Up to `mostRows` get a row each, more become one range.
+ */
 export function skipSpan(
   plan: { skips: SkippedSpan[]; lastNominalAt: Instant | null },
   fromAt: Instant,
   untilAt: Instant,
   reason: SkipReason,
   next: NextAfter,
+  mostRows: number = ROWS_BEFORE_RANGE,
 ): Instant | null {
   const instants: Instant[] = [];
   let at: Instant | null = fromAt;
@@ -90,7 +96,7 @@ export function skipSpan(
   }
   const counted = at === null || at > untilAt;
   const last = counted ? instants.at(-1)! : newestBefore(at!, untilAt + 1, next);
-  if (counted && instants.length <= ROWS_BEFORE_RANGE) {
+  if (counted && instants.length <= mostRows) {
     for (const one of instants) plan.skips.push({ kind: "instant", at: one, reason });
   } else {
     plan.skips.push({ kind: "range", fromAt, toAt: last, instants: counted ? instants.length : null, reason });

@@ -45,6 +45,8 @@ export function planOverlap<B extends Birth>(
   }
 
   const holders = open.filter((run) => run.guard !== null);
+  // Surplus holders of an edit that lowered the slots hold their own ids: nothing is freed when they go.
+  const slotted = (run: OpenRun) => run.guard !== run.id;
   let waiting = open.filter((run) => run.guard === null).map((run) => run.id);
   const free = freeGuards(scheduleId, slots, new Set(holders.map((run) => run.guard!)));
   let cancelable = overlap.policy === "cancelRunning" ? [...holders] : [];
@@ -55,7 +57,7 @@ export function planOverlap<B extends Birth>(
         if (holder.state === "running") plan.cancelRequested.push(holder.id);
         else {
           plan.canceled.push(holder.id);
-          free.push(holder.guard!);
+          if (slotted(holder)) free.push(holder.guard!);
         }
       }
       cancelable = [];

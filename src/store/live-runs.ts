@@ -83,6 +83,33 @@ export async function lockLiveRuns(tx: Queryable, ids: readonly Uuid[]): Promise
   return found;
 }
 
+const LOCK_BLOCKED_BESIDE = sql(
+  "live_lock_blocked_beside",
+  `select ${LIVE_COLUMNS} from live_run
+    where (id = any($1::uuid[]) or schedule_id = any($2::uuid[])) and guard is null
+    order by schedule_id, scheduled_at for update`,
+);
+
+/**
+ * The same two rounds for who ends waiting runs: the second also takes the blocked runs of every schedule in which a
+ * guard is about to be handed on. Locked later, they would come out of order: two callers, each holding the other's
+ * next sibling, would wait for ever.
+ */
+export async function lockLiveRunsAndSiblings(tx: Queryable, ids: readonly Uuid[]): Promise<Map<Uuid, LiveRun>> {
+  const guarded = await tx.query<LiveRun>(LOCK_GUARDED, [plainArray(ids)]);
+  const found = new Map(guarded.map((row) => [row.id, row]));
+  const wanted = ids.filter((id) => !found.has(id));
+  const ending = guarded.filter((row) => row.state !== "running" && row.schedule_id !== null);
+  // Alone, no order can be wrong: the ordinary cancel of one run locks no more than it needs.
+  if (wanted.length === 0) return found;
+  const schedules = ending.map((row) => row.schedule_id);
+  const asked = new Set(wanted);
+  for (const row of await tx.query<LiveRun>(LOCK_BLOCKED_BESIDE, [plainArray(wanted), plainArray(schedules)])) {
+    if (asked.has(row.id)) found.set(row.id, row);
+  }
+  return found;
+}
+
 /** Locks those live rows that nobody else holds. What is missing is locked or gone: `readLiveRuns` tells which. */
 export async function lockLiveRunsSkipping(tx: Queryable, ids: readonly Uuid[]): Promise<Map<Uuid, LiveRun>> {
   const rows = await tx.query<LiveRun>(LOCK_SKIPPING, [plainArray(ids)]);

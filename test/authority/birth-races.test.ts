@@ -1,0 +1,184 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { leaveToRelay } from "../../src/authority/bear.ts";
+import { deleteSchedule } from "../../src/authority/delete-schedule.ts";
+import { materialize } from "../../src/authority/materialize.ts";
+import { pauseSchedule } from "../../src/authority/pause-schedule.ts";
+import { reviseSchedule } from "../../src/authority/revise-schedule.ts";
+import { createWorld, definitionOf, type World } from "../support/world.ts";
+import { history, makeDue, stateOf } from "./scenes.ts";
+
+describe("births that meet other verbs", () => {
+  let world: World;
+  beforeAll(async () => {
+    world = await createWorld();
+  });
+  afterEach(() => world.check());
+  afterAll(() => world.close());
+
+  const who = (scheduleId: string) => ({ tenantId: world.tenantId, actor: "test", scheduleId });
+  const cursor = async (scheduleId: string) =>
+    (
+      await world.admin.query("select next_run_at, next_due_at from schedule_cursor where schedule_id = $1", [
+        scheduleId,
+      ])
+    ).rows[0];
+
+  it("two scanners materialise one due schedule: exactly one run, and the second does not wait for the first", async () => {
+    const scheduleId = await world.newSchedule();
+    await makeDue(world, scheduleId, 5000);
+    const held = world.faults.hold("materialize:written");
+    const first = world.materialize([scheduleId]);
+    await held.arrived;
+    expect(await materialize(world.another(), [scheduleId], leaveToRelay)).toMatchObject({ runs: 0, skips: 0 });
+    held.release();
+    expect(await first).toMatchObject({ runs: 1 });
+    expect(await materialize(world.another(), [scheduleId], leaveToRelay)).toMatchObject({ runs: 0 });
+    expect(await history(world, scheduleId)).toHaveLength(1);
+    expect(await world.outbox().then((rows) => rows.filter((row) => row.runs.length > 0))).toHaveLength(1);
+  });
+
+  it("many scanners over many due schedules: each instant once", async () => {
+    const ids = await Promise.all(Array.from({ length: 20 }, () => world.newSchedule()));
+    await Promise.all(ids.map((id) => makeDue(world, id, 5000)));
+    const scanners = [world.another(), world.another(), world.another()];
+    const done = await Promise.all(
+      scanners.flatMap((one) => [
+        materialize(one, ids, leaveToRelay),
+        materialize(one, [...ids].reverse(), leaveToRelay),
+      ]),
+    );
+    expect(done.reduce((sum, one) => sum + one.runs, 0)).toBe(20);
+    for (const id of ids) expect(await history(world, id)).toHaveLength(1);
+  });
+
+  it("an instant that an earlier life of the cursor has born already is the same run, with one live row", async () => {
+    const scheduleId = await world.newSchedule();
+    const runId = await makeDue(world, scheduleId, 5000);
+    await world.materialize([scheduleId]);
+    // As a restore of the cursor alone would leave it.
+    const { rows } = await world.admin.query("select scheduled_at from run where id = $1", [runId]);
+    await world.admin.query(
+      "update schedule_cursor set next_run_at = $2, next_due_at = $2, last_nominal_at = null, runs_made = 0 where schedule_id = $1",
+      [scheduleId, rows[0].scheduled_at],
+    );
+    await world.materialize([scheduleId]);
+    expect(await history(world, scheduleId)).toHaveLength(1);
+    expect((await world.outbox()).filter((row) => row.runs.includes(runId))).toHaveLength(1);
+  });
+
+  it("an edit while an instant is due leaves that instant to the old revision", async () => {
+    const scheduleId = await world.newSchedule({ payload: { version: "old" } });
+    const runId = await makeDue(world, scheduleId, 5000);
+    const change = {
+      definition: definitionOf({ rule: { kind: "cron", expression: "30 3 * * *", zone: "Etc/UTC" } }),
+      payload: { version: "new" },
+    };
+    const revised = await reviseSchedule(world.authority, { ...who(scheduleId), expectedRevision: 1, change });
+    expect(revised).toMatchObject({ kind: "revised", settled: 1, schedule: { revision: 2 } });
+    expect(await history(world, scheduleId)).toMatchObject([{ id: runId, state: "queued", revision: 1 }]);
+    const grants = await world.claimAll();
+    expect(grants.find((one) => one.runId === runId)).toMatchObject({ payload: { version: "old" } });
+    const { next_run_at } = await cursor(scheduleId);
+    expect([next_run_at.getUTCHours(), next_run_at.getUTCMinutes()]).toEqual([3, 30]);
+    expect(next_run_at.getTime()).toBeGreaterThan(Date.now() - 1000);
+  });
+
+  it("an edit that comes while a scanner is at the schedule waits, and finds the instant settled", async () => {
+    const scheduleId = await world.newSchedule();
+    const runId = await makeDue(world, scheduleId, 5000);
+    const held = world.faults.hold("materialize:written");
+    const scanning = world.materialize([scheduleId]);
+    await held.arrived;
+    const change = { definition: definitionOf({ rule: { kind: "cron", expression: "30 3 * * *", zone: "Etc/UTC" } }) };
+    const editing = reviseSchedule(world.another(), { ...who(scheduleId), expectedRevision: 1, change });
+    await world.lockWaits();
+    held.release();
+    expect(await scanning).toMatchObject({ runs: 1 });
+    expect(await editing).toMatchObject({ kind: "revised", settled: 0 });
+    expect(await history(world, scheduleId)).toMatchObject([{ id: runId, revision: 1 }]);
+  });
+
+  it("a scanner that comes while an edit is at the schedule leaves it alone", async () => {
+    const scheduleId = await world.newSchedule();
+    const runId = await makeDue(world, scheduleId, 5000);
+    const held = world.faults.hold("materialize:written");
+    const editing = reviseSchedule(world.authority, {
+      ...who(scheduleId),
+      expectedRevision: 1,
+      change: { payload: { a: 1 } },
+    });
+    await held.arrived;
+    expect(await materialize(world.another(), [scheduleId], leaveToRelay)).toMatchObject({ runs: 0 });
+    held.release();
+    expect(await editing).toMatchObject({ kind: "revised", settled: 1 });
+    expect(await history(world, scheduleId)).toMatchObject([{ id: runId, revision: 1 }]);
+  });
+
+  it("a pause settles what is due and takes the schedule out of the due walk", async () => {
+    const scheduleId = await world.newSchedule();
+    const runId = await makeDue(world, scheduleId, 5000);
+    const held = world.faults.hold("materialize:written");
+    const scanning = world.materialize([scheduleId]);
+    await held.arrived;
+    const pausing = pauseSchedule(world.another(), who(scheduleId));
+    await world.lockWaits();
+    held.release();
+    await scanning;
+    expect(await pausing).toMatchObject({ kind: "paused", settled: 0 });
+
+    const other = await world.newSchedule();
+    const otherRun = await makeDue(world, other, 5000);
+    expect(await pauseSchedule(world.authority, who(other))).toMatchObject({ kind: "paused", settled: 1 });
+    expect(await pauseSchedule(world.authority, who(other))).toMatchObject({ kind: "not-active" });
+    expect(await stateOf(world, runId)).toBe("queued");
+    expect(await stateOf(world, otherRun)).toBe("queued");
+    expect(await cursor(other)).toMatchObject({ next_due_at: null, next_run_at: expect.any(Date) });
+    expect(await world.materialize([scheduleId, other])).toMatchObject({ runs: 0, skips: 0 });
+  });
+
+  it("a delete settles what is due, then cancels it: the instant is told, not forgotten", async () => {
+    const scheduleId = await world.newSchedule();
+    const runId = await makeDue(world, scheduleId, 5000);
+    const held = world.faults.hold("materialize:written");
+    const deleting = deleteSchedule(world.authority, who(scheduleId));
+    await held.arrived;
+    expect(await materialize(world.another(), [scheduleId], leaveToRelay)).toMatchObject({ runs: 0 });
+    held.release();
+    expect(await deleting).toEqual({ kind: "deleted", canceled: 1 });
+    expect(await stateOf(world, runId)).toBe("canceled");
+    expect(await deleteSchedule(world.authority, who(scheduleId))).toEqual({ kind: "not-found" });
+    expect((await world.claimAll()).some((grant) => grant.runId === runId)).toBe(false);
+  });
+
+  it("one schedule whose rule throws is set aside visibly; the others of its batch are born", async () => {
+    const [good, bad, alsoGood] = [await world.newSchedule(), await world.newSchedule(), await world.newSchedule()];
+    for (const id of [good, bad, alsoGood]) await makeDue(world, id, 5000);
+    // A rule that an upgrade does not understand any more.
+    await world.admin.query(
+      `update schedule_revision set definition = jsonb_set(definition, '{rule,zone}', '"Mars/Olympus"') where schedule_id = $1`,
+      [bad],
+    );
+    const fresh = world.another();
+    expect(await materialize(fresh, [good, bad, alsoGood], leaveToRelay)).toMatchObject({ runs: 2 });
+    const faulty = async () =>
+      (
+        await world.admin.query(
+          "select fault, next_due_at, next_run_at, fault_retry_at from schedule_cursor where schedule_id = $1",
+          [bad],
+        )
+      ).rows[0];
+    expect(await faulty()).toMatchObject({
+      fault: expect.any(String),
+      next_due_at: null,
+      next_run_at: expect.any(Date),
+      fault_retry_at: expect.any(Date),
+    });
+    // It recovers by itself once the rule can be computed again.
+    await world.admin.query(
+      `update schedule_revision set definition = jsonb_set(definition, '{rule,zone}', '"Etc/UTC"') where schedule_id = $1`,
+      [bad],
+    );
+    expect(await materialize(world.another(), [bad], leaveToRelay)).toMatchObject({ runs: 1 });
+    expect(await faulty()).toMatchObject({ fault: null, next_due_at: expect.any(Date) });
+  });
+});

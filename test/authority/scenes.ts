@@ -1,0 +1,79 @@
+import type { Grant } from "../../src/authority/claim.ts";
+import type { Definition } from "../../src/domain/definition.ts";
+import { deriveRunId, type Uuid } from "../../src/kernel/ids.ts";
+import type { World } from "../support/world.ts";
+
+/** Scenes that many stories begin with. Instants are told by how long ago they were: let them shrink within a test. */
+
+type Change = Parameters<World["newSchedule"]>[0];
+
+/** Gives the schedule one more due instant and materialises it; answers the run's id (it may be a skip). */
+export async function bear(world: World, scheduleId: Uuid, agoMs: number): Promise<Uuid> {
+  const runId = await makeDue(world, scheduleId, agoMs);
+  await world.materialize([scheduleId]);
+  return runId;
+}
+
+/** The schedule is due; nobody has materialised it yet. Answers the id its run will have. */
+export async function makeDue(world: World, scheduleId: Uuid, agoMs: number): Promise<Uuid> {
+  return deriveRunId(scheduleId, "schedule", await world.makeDue(scheduleId, agoMs));
+}
+
+/** A schedule with one running run. */
+export async function running(world: World, change: Change = {}): Promise<{ scheduleId: Uuid; grant: Grant }> {
+  const scheduleId = await world.newSchedule(change);
+  const runId = await bear(world, scheduleId, 60_000);
+  return { scheduleId, grant: await start(world, runId) };
+}
+
+/** Claims the outbox rows that name this run. */
+export async function start(world: World, runId: Uuid, worker = "worker-a"): Promise<Grant> {
+  const { grants } = await world.claim(await hintsOf(world, runId), { worker });
+  const grant = grants.find((one) => one.runId === runId);
+  if (grant === undefined) throw new Error(`${runId} did not start`);
+  return grant;
+}
+
+export async function hintsOf(world: World, runId: Uuid): Promise<bigint[]> {
+  return (await world.outbox()).filter((row) => row.runs.includes(runId)).map((row) => row.id);
+}
+
+/** Where the run stands, as people see it. */
+export async function stateOf(world: World, runId: Uuid): Promise<string | undefined> {
+  const { rows } = await world.admin.query(
+    "select coalesce(l.state, r.state) as state from run r left join live_run l on l.id = r.id where r.id = $1",
+    [runId],
+  );
+  return rows[0]?.state;
+}
+
+export async function liveOf(world: World, runId: Uuid): Promise<Record<string, unknown> | undefined> {
+  return (await world.admin.query("select * from live_run where id = $1", [runId])).rows[0];
+}
+
+/** The schedule's history in order: instant, state, and the reason of skips. */
+export async function history(world: World, scheduleId: Uuid) {
+  const { rows } = await world.admin.query(
+    `select r.id, r.scheduled_at, coalesce(l.state, r.state) as state, r.skip_reason, r.revision, r.trigger
+       from run r left join live_run l on l.id = r.id where r.schedule_id = $1 order by r.scheduled_at`,
+    [scheduleId],
+  );
+  return rows as {
+    id: Uuid;
+    scheduled_at: Date;
+    state: string;
+    skip_reason: string | null;
+    revision: number;
+    trigger: string;
+  }[];
+}
+
+export async function states(world: World, scheduleId: Uuid): Promise<string[]> {
+  return (await history(world, scheduleId)).map((run) => run.state);
+}
+
+export const FORBID: Partial<Definition> = { overlap: { policy: "forbid" } };
+
+export function allow(limit?: number): Partial<Definition> {
+  return { overlap: { policy: "allow", ...(limit === undefined ? {} : { limit }) } };
+}
