@@ -1,5 +1,5 @@
-import type { ZoneSource } from "../domain/recurrence/zone-source.ts";
 import type { LeaseTerms } from "../domain/lease.ts";
+import type { ZoneSource } from "../domain/recurrence/zone-source.ts";
 import type { Chance } from "../kernel/chance.ts";
 import type { Clock, Instant } from "../kernel/clock.ts";
 import type { FaultPoints } from "../kernel/faults.ts";

@@ -1,9 +1,14 @@
-import { type Completion, type CompletionOutcome, type CompletionView, decideCompletion } from "../domain/completion.ts";
+import {
+  type Completion,
+  type CompletionOutcome,
+  type CompletionView,
+  decideCompletion,
+} from "../domain/completion.ts";
 import type { Instant } from "../kernel/clock.ts";
 import { instantOf, type Uuid } from "../kernel/ids.ts";
 import { type Queryable, sql } from "../store/database.ts";
 import { lockLiveRuns } from "../store/live-runs.ts";
-import { type ObjectRow, lockObjects, referenceObjects } from "../store/objects.ts";
+import { lockObjects, type ObjectRow, referenceObjects } from "../store/objects.ts";
 import { instantArray, plainArray } from "../store/values.ts";
 import type { Authority } from "./authority.ts";
 import { type Departure, depart } from "./depart.ts";
@@ -33,7 +38,10 @@ export async function completeRuns(
     ended.length = 0;
     const ids = [...new Set(completions.map((one) => one.runId))];
     const live = await lockLiveRuns(tx, ids);
-    const gone = await readEnded(tx, ids.filter((id) => !live.has(id)));
+    const gone = await readEnded(
+      tx,
+      ids.filter((id) => !live.has(id)),
+    );
     const objects = await lockObjects(
       tx,
       completions.flatMap((one) => (one.output === null ? [] : [one.output.objectId])),
@@ -54,11 +62,20 @@ export async function completeRuns(
         // A second completion of this run in the same batch meets the first one's answer.
         live.delete(claim.runId);
         const sha256 = claim.output?.sha256 ?? null;
-        gone.set(claim.runId, { id: claim.runId, state: "succeeded", accepted_fence: claim.fence, result_sha256: sha256 });
+        gone.set(claim.runId, {
+          id: claim.runId,
+          state: "succeeded",
+          accepted_fence: claim.fence,
+          result_sha256: sha256,
+        });
       }
       return outcome;
     });
-    await referenceObjects(tx, referenced.map((object) => object.id), nowAt);
+    await referenceObjects(
+      tx,
+      referenced.map((object) => object.id),
+      nowAt,
+    );
     const intents = await depart(tx, departures, nowAt);
     await authority.faults.reach("complete:written");
     return { decided, intents, nowAt };

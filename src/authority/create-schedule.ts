@@ -65,7 +65,11 @@ export async function createSchedule(authority: Authority, request: NewSchedule)
       refuse({ kind: "key-taken", scheduleId: (await findScheduleByKey(tx, tenantId, request.key!))!.id });
     }
     await insertRevision(tx, { scheduleId: id, revision: 1, actor, definition, payload }, nowAt);
-    await insertCursor(tx, { scheduleId: id, tenantId, nextRunAt: first.nextRunAt, tzVersion: authority.tzVersion }, nowAt);
+    await insertCursor(
+      tx,
+      { scheduleId: id, tenantId, nextRunAt: first.nextRunAt, tzVersion: authority.tzVersion },
+      nowAt,
+    );
     const schedule = (await findSchedule(tx, tenantId, id))!;
     await writeAudit(tx, { tenantId, actor, action: "schedule.create", subject: id, after: schedule });
     return { kind: "created", schedule };

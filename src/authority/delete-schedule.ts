@@ -31,7 +31,11 @@ export async function deleteSchedule(
     const nowAt = await tx.authorityNow();
     const waiting = open.filter((run) => run.state !== "running");
     const departures = waiting.map(
-      (run): Departure => ({ kind: "end", run: { ...run, cancel_requested_at: run.cancel_requested_at ?? nowAt }, state: "canceled" }),
+      (run): Departure => ({
+        kind: "end",
+        run: { ...run, cancel_requested_at: run.cancel_requested_at ?? nowAt },
+        state: "canceled",
+      }),
     );
     const intents = await depart(tx, departures, nowAt);
     await updateSchedule(tx, { ...schedule, status: "deleted" }, nowAt);

@@ -15,7 +15,7 @@ export type UploadGrant = { kind: "granted"; objectId: Uuid } | { kind: "stale-f
  */
 export function grantUpload(
   authority: Authority,
-  request: { runId: Uuid; fence: Fence; name: string; uri: string; mediaType: string },
+  request: { runId: Uuid; fence: Fence; name: string; key: string; mediaType: string },
 ): Promise<UploadGrant> {
   return authority.transact("grant-upload", async (tx): Promise<UploadGrant> => {
     const run = (await lockLiveRuns(tx, [request.runId])).get(request.runId);
@@ -30,7 +30,8 @@ export function grantUpload(
       attempt: run.attempt,
       fence: request.fence,
       name: request.name,
-      uri: request.uri,
+      // Where the upload will be; staging replaces it by what the store answered.
+      uri: request.key,
       media_type: request.mediaType,
       granted_until: run.deadline_at!,
     });

@@ -1,7 +1,7 @@
 import { groupIntoRows } from "../domain/hint-size.ts";
 import type { Instant } from "../kernel/clock.ts";
 import type { Uuid } from "../kernel/ids.ts";
-import { type Transaction, sql } from "../store/database.ts";
+import { sql, type Transaction } from "../store/database.ts";
 import type { LiveRun } from "../store/live-runs.ts";
 import { insertIntents, type OutboxRow } from "../store/outbox.ts";
 import { plainArray } from "../store/values.ts";
@@ -68,5 +68,9 @@ export async function handOn(tx: Transaction, freed: readonly FreedSlot[], nowAt
     })),
     () => 1,
   );
-  return insertIntents(tx, rows.map((row) => ({ ...row, published: false })), nowAt);
+  return insertIntents(
+    tx,
+    rows.map((row) => ({ ...row, published: false })),
+    nowAt,
+  );
 }

@@ -1,8 +1,8 @@
 import type { Fence } from "../domain/fence.ts";
 import type { Instant } from "../kernel/clock.ts";
 import type { Uuid } from "../kernel/ids.ts";
-import { lockLiveRunsSkipping, readLiveRuns } from "../store/live-runs.ts";
 import { renewLeases } from "../store/leases.ts";
+import { lockLiveRunsSkipping, readLiveRuns } from "../store/live-runs.ts";
 import type { Authority } from "./authority.ts";
 
 export type Beat = { runId: Uuid; fence: Fence };

@@ -2,7 +2,7 @@ import { groupIntoRows, MOST_RUNS_PER_HINT } from "../domain/hint-size.ts";
 import type { HeldBy } from "../domain/states.ts";
 import type { Instant } from "../kernel/clock.ts";
 import type { Uuid } from "../kernel/ids.ts";
-import { type Transaction, sql } from "../store/database.ts";
+import { sql, type Transaction } from "../store/database.ts";
 import { insertIntents, type OutboxRow } from "../store/outbox.ts";
 import { laneKey, type Usage } from "../store/usage.ts";
 import { plainArray } from "../store/values.ts";
@@ -37,7 +37,11 @@ export async function putBack(
       return Math.max(1, Math.min(MOST_RUNS_PER_HINT, lane?.max_running ?? MOST_RUNS_PER_HINT));
     },
   );
-  await insertIntents(tx, rows.map((row) => ({ ...row, published: false })), nowAt);
+  await insertIntents(
+    tx,
+    rows.map((row) => ({ ...row, published: false })),
+    nowAt,
+  );
   const limited = runs.filter((one) => one.heldBy === "tenant-limit").map((one) => one.runId);
   if (limited.length > 0) await tx.query(MARK_HELD, [plainArray(limited), "tenant-limit"]);
 }

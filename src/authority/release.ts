@@ -14,7 +14,10 @@ export type ReleaseOutcome = { kind: "released" } | { kind: "canceled" } | { kin
  * their handlers have stopped.
  * Locks, time, writes as in fail. Replay: `stale-fence`.
  */
-export async function releaseRuns(authority: Authority, releases: readonly Release[]): Promise<readonly ReleaseOutcome[]> {
+export async function releaseRuns(
+  authority: Authority,
+  releases: readonly Release[],
+): Promise<readonly ReleaseOutcome[]> {
   const done = await authority.transact("release", async (tx) => {
     const live = await lockLiveRuns(tx, [...new Set(releases.map((one) => one.runId))]);
     const nowAt = await tx.authorityNow();
@@ -28,11 +31,29 @@ export async function releaseRuns(authority: Authority, releases: readonly Relea
         return { kind: "canceled" };
       }
       if (run.interruptions >= INTERRUPTION_LIMIT) {
-        const failure = { transient: false, code: "interrupted-too-often", message: `interrupted ${run.interruptions} times` };
-        departures.push({ kind: "end", run, state: "failed", attempt: "released", failure, deadLetterReason: failure.code });
+        const failure = {
+          transient: false,
+          code: "interrupted-too-often",
+          message: `interrupted ${run.interruptions} times`,
+        };
+        departures.push({
+          kind: "end",
+          run,
+          state: "failed",
+          attempt: "released",
+          failure,
+          deadLetterReason: failure.code,
+        });
         return { kind: "failed" };
       }
-      departures.push({ kind: "retry", run, notBefore: nowAt, attempt: "released", spends: "interruption", expired: false });
+      departures.push({
+        kind: "retry",
+        run,
+        notBefore: nowAt,
+        attempt: "released",
+        spends: "interruption",
+        expired: false,
+      });
       return { kind: "released" };
     });
     const intents = await depart(tx, departures, nowAt);

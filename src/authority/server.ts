@@ -21,7 +21,8 @@ export type Server = { now: Instant; epoch: number; fences: bigint[] };
 export async function readServer(tx: Queryable, fences: number): Promise<Server> {
   const rows = await tx.query<Server & { same_system: boolean; same_timeline: boolean }>(READ, [fences]);
   const row = rows[0];
-  if (row === undefined) throw operatorError("not-migrated", "the database has no authority epoch: run `punctual migrate`");
+  if (row === undefined)
+    throw operatorError("not-migrated", "the database has no authority epoch: run `punctual migrate`");
   if (!row.same_system || !row.same_timeline) {
     throw operatorError(
       "recovery-needed",

@@ -13,7 +13,7 @@ export type StageOutcome = { kind: "staged" } | { kind: "no-grant"; found: strin
  */
 export function stageObject(
   authority: Authority,
-  request: { objectId: Uuid; version: string | null; sha256: string; size: number },
+  request: { objectId: Uuid; uri: string; version: string | null; sha256: string; size: number },
 ): Promise<StageOutcome> {
   return authority.transact("stage", async (tx): Promise<StageOutcome> => {
     const object = (await lockObjects(tx, [request.objectId])).get(request.objectId);
@@ -22,7 +22,7 @@ export function stageObject(
     const again = object.state === "staged" && object.sha256 === request.sha256;
     if (object.state !== "granted" && !again) return { kind: "no-grant", found: object.state };
     if (object.granted_until <= nowAt) return { kind: "no-grant", found: "an expired grant" };
-    await writeStaged(tx, request.objectId, { ...request, grantedUntil: object.granted_until });
+    await writeStaged(tx, request.objectId, request);
     return { kind: "staged" };
   });
 }

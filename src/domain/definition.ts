@@ -67,7 +67,9 @@ export const workSchema = z.strictObject({
   priority: z.enum(["strict", "normal", "late"]).default("normal"),
   retry: retrySchema.prefault({}),
   attemptTimeoutMs: ms(1000, DAY_MS).default(15 * 60_000),
-  startDeadlineMs: ms(1000, 30 * DAY_MS).optional().describe("A run that could not start this long after its due instant is skipped"),
+  startDeadlineMs: ms(1000, 30 * DAY_MS)
+    .optional()
+    .describe("A run that could not start this long after its due instant is skipped"),
 });
 export type Work = z.infer<typeof workSchema>;
 

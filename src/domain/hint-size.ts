@@ -7,7 +7,10 @@ export type Dispatchable = { id: Uuid; tenantId: Uuid; class: string; lane: Lane
 export const MOST_RUNS_PER_HINT = 32;
 
 /** Runs a hint may name: many only where a run is quick and its tenant has no start rate, since one fetch starts all. */
-export function runsPerHint(tenant: { startRatePerSecond: number | null; maxRunning: number | null }, p95Ms: number): number {
+export function runsPerHint(
+  tenant: { startRatePerSecond: number | null; maxRunning: number | null },
+  p95Ms: number,
+): number {
   if (tenant.startRatePerSecond !== null || p95Ms >= 250) return 1;
   return Math.max(1, Math.min(MOST_RUNS_PER_HINT, tenant.maxRunning ?? MOST_RUNS_PER_HINT));
 }

@@ -1,13 +1,5 @@
 /** The life cycle of a run, as people see it. SQL CHECKs, docs and console are tested against this table. */
-export type RunState =
-  | "queued"
-  | "blocked"
-  | "running"
-  | "retrying"
-  | "succeeded"
-  | "failed"
-  | "canceled"
-  | "skipped";
+export type RunState = "queued" | "blocked" | "running" | "retrying" | "succeeded" | "failed" | "canceled" | "skipped";
 
 export const EDGES: Readonly<Record<RunState, readonly RunState[]>> = {
   queued: ["running", "skipped", "canceled"],

@@ -12,5 +12,12 @@ export async function writeAudit(
   event: { tenantId: Uuid; actor: string; action: string; subject: string; before?: unknown; after?: unknown },
 ): Promise<void> {
   const json = (value: unknown) => (value === undefined ? null : JSON.stringify(value));
-  await tx.query(INSERT, [event.tenantId, event.actor, event.action, event.subject, json(event.before), json(event.after)]);
+  await tx.query(INSERT, [
+    event.tenantId,
+    event.actor,
+    event.action,
+    event.subject,
+    json(event.before),
+    json(event.after),
+  ]);
 }

@@ -93,7 +93,10 @@ export function findOverdue(db: Queryable, untilAt: Instant, bucketMask: string,
   return db.query<DueCursor>(FIND_OVERDUE, [instantText(untilAt), bucketMask, limit]);
 }
 
-export async function findNextDue(db: Queryable, bucketMask: string): Promise<{ now: Instant; next_due_at: Instant | null }> {
+export async function findNextDue(
+  db: Queryable,
+  bucketMask: string,
+): Promise<{ now: Instant; next_due_at: Instant | null }> {
   return (await db.query<{ now: Instant; next_due_at: Instant | null }>(FIND_NEXT, [bucketMask]))[0]!;
 }
 
@@ -126,6 +129,11 @@ export async function setFault(tx: Queryable, scheduleId: Uuid, fault: string, r
   await tx.query(SET_FAULT, [scheduleId, fault, instantText(retryAt)]);
 }
 
-export async function setScheduleStatus(tx: Queryable, ids: readonly Uuid[], status: ScheduleStatus, nowAt: Instant): Promise<void> {
+export async function setScheduleStatus(
+  tx: Queryable,
+  ids: readonly Uuid[],
+  status: ScheduleStatus,
+  nowAt: Instant,
+): Promise<void> {
   if (ids.length > 0) await tx.query(SET_STATUS, [plainArray(ids), status, instantText(nowAt)]);
 }

@@ -134,9 +134,10 @@ export function createDatabase(options: {
           broken ??= error as Error;
           throw outcomeUnknown("the database connection broke during a transaction", error);
         }
-        if (!doubt.committing || doubt.warning === undefined) await client.query("rollback").catch((lost) => {
-          broken ??= lost as Error;
-        });
+        if (!doubt.committing || doubt.warning === undefined)
+          await client.query("rollback").catch((lost) => {
+            broken ??= lost as Error;
+          });
         throw error;
       } finally {
         deadline.cancel();

@@ -1,8 +1,8 @@
 import type { Fence } from "../domain/fence.ts";
 import type { EndedState, SkipReason } from "../domain/states.ts";
 import type { Instant } from "../kernel/clock.ts";
-import type { Uuid } from "../kernel/ids.ts";
 import { bug } from "../kernel/errors.ts";
+import type { Uuid } from "../kernel/ids.ts";
 import { type Queryable, sql } from "./database.ts";
 import { instantArray, instantText, plainArray, textArray } from "./values.ts";
 
@@ -17,7 +17,14 @@ export type Ending = {
   skipReason: SkipReason | null;
   cancelRequestedAt: Instant | null;
   error: { code: string; message: string } | null;
-  result: { objectId: Uuid; uri: string; version: string | null; sha256: string; size: bigint; mediaType: string } | null;
+  result: {
+    objectId: Uuid;
+    uri: string;
+    version: string | null;
+    sha256: string;
+    size: bigint;
+    mediaType: string;
+  } | null;
 };
 
 const END = sql(

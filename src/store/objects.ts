@@ -21,7 +21,8 @@ export type ObjectRow = {
   granted_until: Instant;
 };
 
-const COLUMNS = "id, tenant_id, run_id, attempt, fence, name, state, uri, version, sha256, size, media_type, granted_until";
+const COLUMNS =
+  "id, tenant_id, run_id, attempt, fence, name, state, uri, version, sha256, size, media_type, granted_until";
 
 const LOCK = sql("objects_lock", `select ${COLUMNS} from object where id = any($1::uuid[]) order by id for update`);
 const REFERENCE = sql(
@@ -35,7 +36,7 @@ const INSERT = sql(
 );
 const STAGE = sql(
   "objects_stage",
-  `update object set state = 'staged', version = $2, sha256 = $3, size = $4, granted_until = $5 where id = $1`,
+  `update object set state = 'staged', uri = $2, version = $3, sha256 = $4, size = $5 where id = $1`,
 );
 
 export async function lockObjects(tx: Queryable, ids: readonly Uuid[]): Promise<Map<Uuid, ObjectRow>> {
@@ -50,7 +51,10 @@ export async function referenceObjects(tx: Queryable, ids: readonly Uuid[], nowA
 
 export async function insertObject(
   tx: Queryable,
-  object: Pick<ObjectRow, "id" | "tenant_id" | "run_id" | "attempt" | "fence" | "name" | "uri" | "media_type" | "granted_until">,
+  object: Pick<
+    ObjectRow,
+    "id" | "tenant_id" | "run_id" | "attempt" | "fence" | "name" | "uri" | "media_type" | "granted_until"
+  >,
 ): Promise<void> {
   const { id, tenant_id, run_id, attempt, fence, name, uri, media_type, granted_until } = object;
   await tx.query(INSERT, [id, tenant_id, run_id, attempt, fence, name, uri, media_type, instantText(granted_until)]);
@@ -59,7 +63,7 @@ export async function insertObject(
 export async function stageObject(
   tx: Queryable,
   id: Uuid,
-  facts: { version: string | null; sha256: string; size: number; grantedUntil: Instant },
+  facts: { uri: string; version: string | null; sha256: string; size: number },
 ): Promise<void> {
-  await tx.query(STAGE, [id, facts.version, facts.sha256, facts.size, instantText(facts.grantedUntil)]);
+  await tx.query(STAGE, [id, facts.uri, facts.version, facts.sha256, facts.size]);
 }

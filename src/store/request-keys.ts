@@ -21,7 +21,10 @@ export async function takeRequestKey(
   request: RequestKey,
   subject: Uuid,
 ): Promise<{ kind: "taken" } | { kind: "repeated"; subject: Uuid } | { kind: "reused" }> {
-  if ((await tx.query(INSERT, [scope, request.key, request.bodySha256, subject])).length === 1) return { kind: "taken" };
+  if ((await tx.query(INSERT, [scope, request.key, request.bodySha256, subject])).length === 1)
+    return { kind: "taken" };
   const row = (await tx.query<{ request_sha256: Buffer; subject: Uuid }>(READ, [scope, request.key]))[0]!;
-  return row.request_sha256.equals(request.bodySha256) ? { kind: "repeated", subject: row.subject } : { kind: "reused" };
+  return row.request_sha256.equals(request.bodySha256)
+    ? { kind: "repeated", subject: row.subject }
+    : { kind: "reused" };
 }

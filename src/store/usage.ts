@@ -54,7 +54,10 @@ export async function lockUsage(tx: Queryable, lanes: readonly LaneKey[]): Promi
 }
 
 /** Adds to running counts; the rows are locked already. */
-export async function addUsage(tx: Queryable, deltas: ReadonlyMap<string, { lane: LaneKey; delta: number }>): Promise<void> {
+export async function addUsage(
+  tx: Queryable,
+  deltas: ReadonlyMap<string, { lane: LaneKey; delta: number }>,
+): Promise<void> {
   const changed = [...deltas.values()].filter((one) => one.delta !== 0);
   if (changed.length === 0) return;
   await tx.query(ADD, [

@@ -64,23 +64,31 @@ function skippedBefore(pattern: WallPattern, zone: Zone, k: number, t: number, g
   return nextMatch(pattern, Math.max(from, t + 1 + before), to) - before;
 }
 
+/** The first matching time that segment `k` shows and that is the pass which `overlap` asks for. */
 function shownIn(pattern: WallPattern, zone: Zone, k: number, t: number, until: number, overlap: Overlap): number {
   const offset = zone.offsets[k]!;
   const end = segmentEnd(zone, k);
+  const to = Math.min(end, until) + offset;
   let from = Math.max(zone.at[k]!, t + 1) + offset;
-  let to = Math.min(end, until) + offset;
   if (overlap === "first") from = Math.max(from, zone.highEnds[k]!);
-  if (overlap === "last") to = Math.min(to, lowestWallAfter(zone, end));
-  return from < to ? nextMatch(pattern, from, to) - offset : Number.POSITIVE_INFINITY;
+  while (from < to) {
+    const wall = nextMatch(pattern, from, to);
+    const shownUntil = overlap === "last" ? shownAgainUntil(zone, k, wall) : undefined;
+    if (shownUntil === undefined) return wall - offset;
+    from = shownUntil;
+  }
+  return Number.POSITIVE_INFINITY;
 }
 
-/** The lowest wall time that will be shown at `end` or later: from there on, a time of this segment is not the last pass. */
-function lowestWallAfter(zone: Zone, end: number): number {
-  let lowest = Number.POSITIVE_INFINITY;
-  if (end === lowest) return lowest;
-  for (let k = segmentAt(zone, end); zone.at[k]! < end + LONGEST_GAP; k += 1) {
-    lowest = Math.min(lowest, zone.at[k]! + zone.offsets[k]!);
-    if (segmentEnd(zone, k) === Number.POSITIVE_INFINITY) break;
+/** If a segment after `k` shows `wall` again, the wall time up to which it does so. */
+function shownAgainUntil(zone: Zone, k: number, wall: number): number | undefined {
+  const end = segmentEnd(zone, k);
+  if (wall === Number.POSITIVE_INFINITY || end === Number.POSITIVE_INFINITY) return undefined;
+  for (let later = k + 1; zone.at[later]! < end + LONGEST_GAP; later += 1) {
+    const offset = zone.offsets[later]!;
+    const laterEnd = segmentEnd(zone, later) + offset;
+    if (wall >= zone.at[later]! + offset && wall < laterEnd) return laterEnd;
+    if (laterEnd === Number.POSITIVE_INFINITY) break;
   }
-  return lowest;
+  return undefined;
 }

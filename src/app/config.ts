@@ -1,0 +1,104 @@
+import { z } from "zod";
+import { operatorError } from "../kernel/errors.ts";
+
+/**
+ * The only reader of the environment. Durations are whole milliseconds. docs/operations.md is compared with this
+ * table by a test.
+ */
+const whole = (min: number, max: number, fallback: number) =>
+  z.coerce.number().int().min(min).max(max).default(fallback);
+
+const schema = z.object({
+  DATABASE_URL: z
+    .url({ protocol: /^postgres(ql)?$/ })
+    .optional()
+    .describe("PostgreSQL, the authority. `npm start` brings its own when this is not set"),
+  REDIS_URL: z
+    .url({ protocol: /^rediss?$/ })
+    .optional()
+    .describe("Redis for hints. Without it, work is taken straight from the outbox"),
+  PUNCTUAL_DIR: z.string().default(".punctual").describe("Where `npm start` keeps its data, its key and its results"),
+  PUNCTUAL_OBJECTS_DIR: z.string().optional().describe("Result files (default: `objects` in PUNCTUAL_DIR)"),
+  PUNCTUAL_HOST: z.string().default("127.0.0.1").describe("Address the API listens on"),
+  PUNCTUAL_PORT: whole(0, 65_535, 8080).describe("Port of the API; 0 takes a free one"),
+  PUNCTUAL_PUBLIC_URL: z.url().optional().describe("Where callers reach the API, behind a proxy"),
+  PUNCTUAL_SECRET: z
+    .string()
+    .min(16)
+    .optional()
+    .describe("Signs cursors and download links; the same on every API replica"),
+  PUNCTUAL_METRICS_HOST: z
+    .string()
+    .default("0.0.0.0")
+    .describe("Address of /metrics, /healthz and /readyz of the roles other than api"),
+  PUNCTUAL_METRICS_PORT: whole(0, 65_535, 9464).describe("Port of the same; 0 takes a free one"),
+  PUNCTUAL_LOG_LEVEL: z
+    .enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"])
+    .default("info")
+    .describe("Least severe log line written"),
+  PUNCTUAL_REDIS_PREFIX: z
+    .string()
+    .regex(/^[a-zA-Z0-9_-]{1,40}$/)
+    .default("punctual")
+    .describe("Begins every Redis key"),
+  PUNCTUAL_SHARD: whole(0, 1023, 0).describe("Number of the shard that DATABASE_URL holds"),
+  PUNCTUAL_SLOTS_SHORT: whole(0, 100_000, 200).describe("Attempts of class `short` a worker runs side by side"),
+  PUNCTUAL_SLOTS_LONG: whole(0, 100_000, 20).describe("The same for class `long`"),
+  PUNCTUAL_SLOTS_MEMORY: whole(0, 100_000, 4).describe("The same for class `memory`"),
+  PUNCTUAL_LEASE_TTL_MS: whole(1_000, 3_600_000, 60_000).describe("How long a claim lasts without a heartbeat"),
+  PUNCTUAL_HEARTBEAT_MS: whole(100, 600_000, 10_000).describe("How often a worker renews its leases"),
+  PUNCTUAL_LEASE_MARGIN_MS: whole(0, 600_000, 5_000).describe(
+    "How long before its end a worker stops trusting a lease",
+  ),
+  PUNCTUAL_GRACE_MS: whole(0, 3_600_000, 30_000).describe(
+    "How long running attempts may go on when a worker is asked to stop",
+  ),
+  PUNCTUAL_VERB_DEADLINE_MS: whole(1_000, 600_000, 30_000).describe(
+    "Longest wait for one transaction before its outcome counts as unknown",
+  ),
+  PUNCTUAL_LOCK_TIMEOUT_MS: whole(10, 60_000, 1_000).describe("Longest wait for one row lock"),
+  PUNCTUAL_DB_CONNECTIONS: whole(2, 500, 10).describe("Database connections of one process, heartbeats apart"),
+  PUNCTUAL_PARTITIONS: z
+    .enum(["week", "day"])
+    .default("week")
+    .describe("Width of the partitions of runs; `day` from about 10 million runs a day"),
+});
+
+export type Config = z.infer<typeof schema>;
+
+/** Every key, with what it means; for the docs and their test. */
+export const CONFIG_KEYS: readonly string[] = Object.keys(schema.shape);
+export const CONFIG_DESCRIPTIONS: ReadonlyMap<string, string> = new Map(
+  Object.entries(schema.shape).map(([key, field]) => [key, field.description ?? ""]),
+);
+
+/**
+ * Reads the configuration, refusing what makes no sense alone or together.
+ * Throws an operator error that names the key, what was found and what is allowed.
+ */
+export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ""));
+  const parsed = schema.safeParse(given);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0]!;
+    const key = String(issue.path[0]);
+    throw operatorError("config-invalid", `${key}: found "${given[key]}"; ${issue.message}`, { key });
+  }
+  const config = parsed.data;
+  const needed = 3 * config.PUNCTUAL_HEARTBEAT_MS + config.PUNCTUAL_LEASE_MARGIN_MS;
+  if (needed > config.PUNCTUAL_LEASE_TTL_MS) {
+    throw operatorError(
+      "config-invalid",
+      `PUNCTUAL_LEASE_TTL_MS: found ${config.PUNCTUAL_LEASE_TTL_MS}; three heartbeats and the margin must fit in one lease, ` +
+        `so at least ${needed} with PUNCTUAL_HEARTBEAT_MS ${config.PUNCTUAL_HEARTBEAT_MS}`,
+      { key: "PUNCTUAL_LEASE_TTL_MS" },
+    );
+  }
+  const unknown = Object.keys(given).find((key) => key.startsWith("PUNCTUAL_") && !CONFIG_KEYS.includes(key));
+  if (unknown !== undefined) {
+    throw operatorError("config-invalid", `${unknown}: is no setting; allowed: ${CONFIG_KEYS.join(", ")}`, {
+      key: unknown,
+    });
+  }
+  return config;
+}

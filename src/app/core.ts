@@ -1,0 +1,123 @@
+import { hostname } from "node:os";
+import { type Authority, createAuthority } from "../authority/authority.ts";
+import { connectHintRedis, type HintRedis } from "../hints/connection.ts";
+import { createWaker, type Waker } from "../hints/wake.ts";
+import { systemChance } from "../kernel/chance.ts";
+import { type Clock, systemClock } from "../kernel/clock.ts";
+import { operatorError } from "../kernel/errors.ts";
+import { noFaults } from "../kernel/faults.ts";
+import { mintId, randomBucket, type Uuid } from "../kernel/ids.ts";
+import { createLog, type Log } from "../kernel/log.ts";
+import { createMetrics, type Metrics } from "../kernel/metrics.ts";
+import { createDatabase, type Database } from "../store/database.ts";
+import type { Config } from "./config.ts";
+import { loadBundledTzData } from "./tz-data.ts";
+import { readVersion } from "./version.ts";
+import { createWakes, type Wakes } from "./wakes.ts";
+
+/** What every role of one process shares. Nothing in it is started yet but the database pool, which opens on demand. */
+export type Core = {
+  config: Config;
+  version: string;
+  processId: Uuid;
+  processName: string;
+  clock: Clock;
+  log: Log;
+  metrics: Metrics;
+  db: Database;
+  authority: Authority;
+  /** The same authority on two connections of its own, for heartbeats. */
+  heartbeatAuthority: Authority;
+  /** Undefined without REDIS_URL: then dispatch is direct. */
+  redis: { connection: HintRedis; waker: Waker } | undefined;
+  redisAvailable(): boolean;
+  wakes: Wakes;
+  close(): Promise<void>;
+};
+
+export function createCore(config: Config, role: string): Core {
+  if (config.DATABASE_URL === undefined) {
+    throw operatorError(
+      "config-invalid",
+      "DATABASE_URL: is not set; every role but `up` needs the address of PostgreSQL",
+      {
+        key: "DATABASE_URL",
+      },
+    );
+  }
+  const clock = systemClock;
+  const log = createLog({ level: config.PUNCTUAL_LOG_LEVEL, role });
+  const metrics = createMetrics();
+  const databaseOf = (name: string, maxConnections: number) =>
+    createDatabase({ url: config.DATABASE_URL!, maxConnections, applicationName: `punctual ${name}`, clock, log });
+  const db = databaseOf(role, config.PUNCTUAL_DB_CONNECTIONS);
+  const heartbeatDb = databaseOf(`${role} heartbeats`, 2);
+
+  const redis = connectRedis(config, clock, log);
+  const wakes = createWakes(clock, redis?.waker);
+  const tz = loadBundledTzData();
+  const parts = {
+    clock,
+    log,
+    metrics,
+    zones: tz.zones,
+    tzVersion: tz.zones.version,
+    settings: {
+      shard: config.PUNCTUAL_SHARD,
+      lease: {
+        ttlMs: config.PUNCTUAL_LEASE_TTL_MS,
+        heartbeatMs: config.PUNCTUAL_HEARTBEAT_MS,
+        marginMs: config.PUNCTUAL_LEASE_MARGIN_MS,
+      },
+      verbDeadlineMs: config.PUNCTUAL_VERB_DEADLINE_MS,
+      lockTimeoutMs: config.PUNCTUAL_LOCK_TIMEOUT_MS,
+    },
+    faults: noFaults,
+    chance: systemChance,
+    signals: wakes.signals,
+  };
+  const processId = mintId(clock.now(), randomBucket());
+  return {
+    config,
+    version: readVersion(),
+    processId,
+    processName: `${hostname()}-${process.pid}-${processId.slice(-6)}`,
+    clock,
+    log,
+    metrics,
+    db,
+    authority: createAuthority({ ...parts, db }),
+    heartbeatAuthority: createAuthority({ ...parts, db: heartbeatDb }),
+    redis,
+    redisAvailable: () => redis?.connection.health().available ?? false,
+    wakes,
+    async close() {
+      await redis?.waker.stop();
+      await redis?.connection.stop();
+      await heartbeatDb.close();
+      await db.close();
+    },
+  };
+}
+
+function connectRedis(config: Config, clock: Clock, log: Log): Core["redis"] {
+  if (config.REDIS_URL === undefined) return undefined;
+  const connection = connectHintRedis({ url: config.REDIS_URL, clock, log, prefix: config.PUNCTUAL_REDIS_PREFIX });
+  return { connection, waker: createWaker({ redis: connection, log }) };
+}
+
+/** Connects what roles need before they start. Redis that does not answer is no reason not to start. */
+export async function openCore(core: Core): Promise<void> {
+  await core.redis?.connection.start();
+  await core.redis?.waker.start();
+  core.metrics.redisUp.set(core.redisAvailable() ? 1 : 0);
+  core.redis?.connection.onHealth((health) => {
+    core.metrics.redisUp.set(health.available ? 1 : 0);
+    core.log.warn(
+      { available: health.available },
+      health.available ? "Redis answers again" : "Redis does not answer: dispatch is direct",
+    );
+    core.wakes.wake("direct");
+    core.wakes.wake("relay");
+  });
+}

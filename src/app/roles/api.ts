@@ -1,0 +1,44 @@
+import { createApi } from "../../api/app.ts";
+import { createJobCatalogue } from "../../api/job-catalogue.ts";
+import type { JobRegistry } from "../../handlers/registry.ts";
+import type { Service } from "../../kernel/service.ts";
+import { createQueueBoard } from "../board.ts";
+import type { Core } from "../core.ts";
+import { createHealthProbe } from "../health.ts";
+import { openObjects } from "../objects.ts";
+
+/** Serves the HTTP API, its reference page and Bull Board. `url()` is known once it has started. */
+export function apiRole(core: Core, registry: JobRegistry, secret: string): Service & { url(): string } {
+  const { config, clock, log, metrics, db, authority } = core;
+  const board = createQueueBoard(core);
+  const api = createApi({
+    authority,
+    db,
+    clock,
+    log,
+    metrics,
+    health: createHealthProbe(core),
+    objects: openObjects(config),
+    zones: authority.zones,
+    jobs: createJobCatalogue(registry.jobs),
+    version: core.version,
+    config: {
+      secret,
+      closeGraceMs: 5_000,
+      ...(config.PUNCTUAL_PUBLIC_URL === undefined ? {} : { publicUrl: config.PUNCTUAL_PUBLIC_URL }),
+    },
+    board: board?.router,
+  });
+  let listening: Awaited<ReturnType<typeof api.listen>> | undefined;
+  return {
+    name: "api",
+    async start() {
+      listening ??= await api.listen(config.PUNCTUAL_HOST, config.PUNCTUAL_PORT);
+    },
+    url: () => listening?.url ?? "",
+    async stop() {
+      await listening?.close();
+      await board?.stop();
+    },
+  };
+}

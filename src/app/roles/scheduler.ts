@@ -1,0 +1,35 @@
+import { createPublisher } from "../../hints/publisher.ts";
+import { createLoop } from "../../kernel/loop.ts";
+import type { Service } from "../../kernel/service.ts";
+import { createPartitionKeeper } from "../../loops/partition-keeper.ts";
+import { createPublishMarked, publishNothing } from "../../loops/publish-marked.ts";
+import { createScanner } from "../../loops/scanner.ts";
+import { createWindows } from "../../loops/windows.ts";
+import { createPartitionUpkeep } from "../../store/partitions.ts";
+import type { Core } from "../core.ts";
+
+/** Finds due schedules and turns them into runs. */
+export function schedulerRole(core: Core): Service[] {
+  const { authority, redis, clock, log } = core;
+  const scanner = createScanner({
+    authority,
+    id: core.processId,
+    windows: createWindows(authority, { available: core.redisAvailable }),
+    publishMarked: redis
+      ? createPublishMarked(authority, createPublisher({ redis: redis.connection, clock, log }))
+      : publishNothing,
+  });
+  const loop = createLoop(scanner, core);
+  core.wakes.on("scanner", loop.wake);
+  const upkeep = createPartitionUpkeep(core.db, core.config.PUNCTUAL_PARTITIONS);
+  return [
+    createLoop(createPartitionKeeper({ upkeep, log }), core),
+    {
+      ...loop,
+      async stop() {
+        await loop.stop();
+        await scanner.leave();
+      },
+    },
+  ];
+}

@@ -1,0 +1,22 @@
+import { establishRedisEpoch } from "../../hints/epoch.ts";
+import { createInspector } from "../../hints/inspector.ts";
+import { createLoop } from "../../kernel/loop.ts";
+import type { Service } from "../../kernel/service.ts";
+import { createHintSweeper } from "../../loops/hint-sweeper.ts";
+import { createLeaseSweeper } from "../../loops/lease-sweeper.ts";
+import type { Core } from "../core.ts";
+
+/** Repairs what was lost: leases of dead workers, hints that Redis does not have any more. */
+export function sweeperRole(core: Core): Service[] {
+  const { authority, redis } = core;
+  const services: Service[] = [createLoop(createLeaseSweeper({ authority }), core)];
+  if (redis !== undefined) {
+    const { connection } = redis;
+    const reader = { available: core.redisAvailable, establish: () => establishRedisEpoch(connection) };
+    const inspector = createInspector({ redis: connection });
+    const loop = createLoop(createHintSweeper({ authority, inspector, redis: reader }), core);
+    connection.onHealth(loop.wake);
+    services.push(loop);
+  }
+  return services;
+}

@@ -1,0 +1,59 @@
+import { directSource, eitherSource, redisSource, type Source } from "../../dispatch/source.ts";
+import { createWorker } from "../../dispatch/worker.ts";
+import { CLASSES } from "../../domain/definition.ts";
+import type { JobRegistry } from "../../handlers/registry.ts";
+import { createConsumer } from "../../hints/consumer.ts";
+import { createLoop } from "../../kernel/loop.ts";
+import type { Service } from "../../kernel/service.ts";
+import { createReminder } from "../../loops/reminder.ts";
+import { runsBetween } from "../../store/reads/run-summary.ts";
+import type { Core } from "../core.ts";
+import { openObjects } from "../objects.ts";
+
+/** Runs attempts. */
+export function workerRole(core: Core, registry: JobRegistry): Service[] {
+  const { authority, config, redis, clock, log } = core;
+  const slots: Record<string, number> = {
+    short: config.PUNCTUAL_SLOTS_SHORT,
+    long: config.PUNCTUAL_SLOTS_LONG,
+    memory: config.PUNCTUAL_SLOTS_MEMORY,
+  };
+  const served = CLASSES.filter((class_) => slots[class_]! > 0);
+  const consumer =
+    redis === undefined
+      ? undefined
+      : createConsumer({
+          redis: redis.connection,
+          waker: redis.waker,
+          clock,
+          log,
+          classes: served.map((class_) => ({ class: class_, slots: slots[class_]! })),
+        });
+  const direct = directSource(authority);
+  const source: Source =
+    consumer === undefined ? direct : eitherSource(redisSource(consumer), direct, core.redisAvailable);
+  const worker = createWorker({
+    id: core.processId,
+    name: core.processName,
+    version: core.version,
+    authority,
+    heartbeatAuthority: core.heartbeatAuthority,
+    registry,
+    objects: openObjects(config),
+    reader: { runsBetween: (tenantId, fromAt, toAt) => runsBetween(core.db, tenantId, fromAt, toAt) },
+    source,
+    slots,
+    claimLanes: 1,
+    graceMs: config.PUNCTUAL_GRACE_MS,
+    fairness: consumer ?? { started() {}, ended() {} },
+  });
+  for (const class_ of served) {
+    consumer?.onReady(class_, () => worker.wake(class_));
+    core.wakes.on("direct", () => {
+      if (!core.redisAvailable()) worker.wake(class_);
+    });
+  }
+  if (consumer === undefined) return [worker];
+  const reminder = createReminder({ authority, consumer, redis: { available: core.redisAvailable }, classes: served });
+  return [consumer, createLoop(reminder, core), worker];
+}

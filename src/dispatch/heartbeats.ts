@@ -1,0 +1,101 @@
+import type { Authority } from "../authority/authority.ts";
+import { heartbeat } from "../authority/heartbeat.ts";
+import { trustedUntil } from "../domain/lease.ts";
+import type { Timer } from "../kernel/clock.ts";
+import { messageOf } from "../kernel/errors.ts";
+import type { Service } from "../kernel/service.ts";
+import type { HeldAttempt, HeldAttempts, StopReason } from "./held.ts";
+
+const BATCH = 500;
+/** How often deadlines and trust are looked at; heartbeats themselves go out once per heartbeat term. */
+const LOOK_EVERY_MS = 250;
+
+export type Heartbeats = Service & {
+  /** Renews one lease now (a finished attempt whose trust has run out); false: somebody else has taken over. */
+  revive(attempt: HeldAttempt): Promise<boolean>;
+};
+
+/**
+ * One timer for every lease of the process. It tells attempts to stop when their time is up, when they are canceled,
+ * when their fence is stale, or when their lease cannot be trusted any more.
+ */
+export function createHeartbeats(options: { authority: Authority; held: HeldAttempts }): Heartbeats {
+  const { authority, held } = options;
+  const { clock, log } = authority;
+  const { lease } = authority.settings;
+  let timer: Timer | undefined;
+  let stopped = false;
+  let beating: Promise<void> | undefined;
+  let beatAtMs = Number.NEGATIVE_INFINITY;
+
+  function tell(attempt: HeldAttempt, reason: StopReason): void {
+    if (attempt.stop.signal.aborted) return;
+    const { runId, attempt: n, fence } = attempt.grant;
+    log.info({ run: runId, attempt: n, fence: String(fence), reason }, "an attempt is told to stop");
+    attempt.stop.abort(reason);
+  }
+
+  function look(): void {
+    const nowMs = clock.monotonic();
+    for (const attempt of held.all()) {
+      if (nowMs >= attempt.deadlineMs) tell(attempt, "deadline");
+      else if (nowMs >= attempt.trustedUntilMs) tell(attempt, "lease-doubtful");
+    }
+    if (beating === undefined && nowMs - beatAtMs >= lease.heartbeatMs) {
+      beatAtMs = nowMs;
+      beating = beatAll().finally(() => {
+        beating = undefined;
+      });
+    }
+    if (!stopped) timer = clock.after(LOOK_EVERY_MS, look);
+  }
+
+  async function beatAll(): Promise<void> {
+    const attempts = [...held.all()];
+    const busy: HeldAttempt[] = [];
+    for (let at = 0; at < attempts.length; at += BATCH) busy.push(...(await beat(attempts.slice(at, at + BATCH))));
+    // A row that somebody held for a moment is tried again by itself.
+    for (const attempt of busy) await beat([attempt]);
+  }
+
+  /** Answers the attempts whose rows were busy. */
+  async function beat(attempts: readonly HeldAttempt[]): Promise<HeldAttempt[]> {
+    // The authority cannot have counted from earlier than this, whatever the reply takes.
+    const sentAtMs = clock.monotonic();
+    try {
+      const outcomes = await heartbeat(
+        authority,
+        attempts.map(({ grant }) => ({ runId: grant.runId, fence: grant.fence })),
+      );
+      return attempts.filter((attempt, i) => {
+        const outcome = outcomes[i]!;
+        if (outcome.kind === "busy") return true;
+        if (outcome.kind === "renewed") {
+          attempt.trustedUntilMs = Math.min(trustedUntil(sentAtMs, lease), attempt.deadlineMs);
+          if (outcome.cancelRequested) tell(attempt, "canceled");
+        } else tell(attempt, outcome.kind === "deadline" ? "deadline" : "stale-fence");
+        return false;
+      });
+    } catch (error) {
+      log.warn({ attempts: attempts.length, reason: messageOf(error) }, "heartbeats could not be sent");
+      return [];
+    }
+  }
+
+  return {
+    name: "heartbeats",
+    async start() {
+      timer ??= clock.after(LOOK_EVERY_MS, look);
+    },
+    async stop() {
+      stopped = true;
+      timer?.cancel();
+      await beating;
+    },
+    async revive(attempt) {
+      const { grant } = attempt;
+      const [outcome] = await heartbeat(authority, [{ runId: grant.runId, fence: grant.fence }]);
+      return outcome!.kind === "renewed" || outcome!.kind === "busy";
+    },
+  };
+}

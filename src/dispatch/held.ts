@@ -1,0 +1,60 @@
+import type { Grant } from "../authority/claim.ts";
+import type { Uuid } from "../kernel/ids.ts";
+
+/** Why a running attempt is told to stop. */
+export type StopReason = "canceled" | "deadline" | "lease-doubtful" | "stale-fence" | "shutdown";
+
+/** An attempt that this process is at work on. */
+export type HeldAttempt = {
+  readonly grant: Grant;
+  readonly stop: AbortController;
+  /** Monotonic ms of this process until which the lease is trusted. */
+  trustedUntilMs: number;
+  /** Monotonic ms at which the attempt is over at the latest. */
+  readonly deadlineMs: number;
+  /** Its handler has settled: what remains is the report. */
+  settled: boolean;
+};
+
+/** The attempts of this process by run; a fence that is not here is nobody's business any more. */
+export type HeldAttempts = {
+  add(attempt: HeldAttempt): void;
+  remove(attempt: HeldAttempt): void;
+  get(runId: Uuid): HeldAttempt | undefined;
+  all(): Iterable<HeldAttempt>;
+  readonly size: number;
+  /** Resolves when nothing is held, or at the latest when `signal` aborts. */
+  empty(signal: AbortSignal): Promise<void>;
+};
+
+export function createHeldAttempts(): HeldAttempts {
+  const held = new Map<Uuid, HeldAttempt>();
+  const waiters = new Set<() => void>();
+  return {
+    add(attempt) {
+      held.set(attempt.grant.runId, attempt);
+    },
+    remove(attempt) {
+      // The run may have come back to this process under a newer fence.
+      if (held.get(attempt.grant.runId) === attempt) held.delete(attempt.grant.runId);
+      if (held.size === 0) for (const wake of waiters) wake();
+    },
+    get: (runId) => held.get(runId),
+    all: () => held.values(),
+    get size() {
+      return held.size;
+    },
+    empty(signal) {
+      return new Promise((resolve) => {
+        if (held.size === 0 || signal.aborted) return resolve();
+        const wake = () => {
+          waiters.delete(wake);
+          signal.removeEventListener("abort", wake);
+          resolve();
+        };
+        waiters.add(wake);
+        signal.addEventListener("abort", wake);
+      });
+    },
+  };
+}

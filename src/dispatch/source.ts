@@ -1,0 +1,63 @@
+import type { Authority } from "../authority/authority.ts";
+import { findDirectWork } from "../authority/direct.ts";
+import type { Consumer } from "../hints/consumer.ts";
+import type { FetchedHint } from "../hints/queues.ts";
+
+/** A hint in a worker's hands: what to claim, and how to say that it was. */
+export type Hint = {
+  rowId: bigint;
+  epoch: number;
+  tenantId: string;
+  class: string;
+  runCount: number;
+  /** Present when it came through Redis. */
+  fetched?: FetchedHint;
+};
+
+/** Where hints come from. `again` is when it is worth asking again (process clock); undefined: when woken. */
+export type Source = {
+  take(class_: string, slots: number): Promise<{ hints: Hint[]; againAt?: number | undefined }>;
+  acknowledge(hints: readonly Hint[]): void;
+};
+
+/** Through Redis: the ordinary way. */
+export function redisSource(consumer: Consumer): Source {
+  return {
+    async take(class_, slots) {
+      const fetched = await consumer.fetch(class_, slots);
+      return {
+        hints: fetched.map((one) => ({
+          rowId: one.rowId,
+          epoch: one.epoch,
+          tenantId: one.tenantId,
+          class: one.class,
+          runCount: one.runCount,
+          fetched: one,
+        })),
+      };
+    },
+    acknowledge(hints) {
+      void consumer.acknowledge(hints.flatMap((hint) => (hint.fetched === undefined ? [] : [hint.fetched])));
+    },
+  };
+}
+
+/** Straight from the outbox: while Redis does not answer, or where there is none. */
+export function directSource(authority: Authority): Source {
+  return {
+    async take(class_, slots) {
+      const work = await findDirectWork(authority, class_, slots);
+      const againAt = work.nextAt === null ? undefined : authority.clock.now() + (work.nextAt - work.nowAt);
+      return { hints: work.hints.map((hint) => ({ ...hint, class: class_ })), againAt };
+    },
+    acknowledge() {},
+  };
+}
+
+/** Redis while it answers, the outbox while it does not. */
+export function eitherSource(redis: Source, direct: Source, available: () => boolean): Source {
+  return {
+    take: (class_, slots) => (available() ? redis : direct).take(class_, slots),
+    acknowledge: (hints) => redis.acknowledge(hints),
+  };
+}

@@ -1,0 +1,160 @@
+import type { Authority } from "../authority/authority.ts";
+import type { Grant } from "../authority/claim.ts";
+import { announceWorker, dismissWorker } from "../authority/presence.ts";
+import type { JobRegistry } from "../handlers/registry.ts";
+import type { RunReader } from "../handlers/run-reader.ts";
+import { messageOf } from "../kernel/errors.ts";
+import type { Uuid } from "../kernel/ids.ts";
+import { createLoop } from "../kernel/loop.ts";
+import { type Service, startAll, stopAll } from "../kernel/service.ts";
+import type { ObjectStore } from "../objects/port.ts";
+import { runAttempt } from "./attempt.ts";
+import { createClaimer } from "./claimer.ts";
+import { createFetcher } from "./fetcher.ts";
+import { createHeartbeats } from "./heartbeats.ts";
+import { createHeldAttempts, type HeldAttempt } from "./held.ts";
+import { createReports } from "./reports.ts";
+import { createSlots } from "./slots.ts";
+import type { Source } from "./source.ts";
+
+export type WorkerOptions = {
+  id: Uuid;
+  name: string;
+  version: string;
+  authority: Authority;
+  /** The same authority on connections of its own: heartbeats never queue behind other work. */
+  heartbeatAuthority: Authority;
+  registry: JobRegistry;
+  objects: ObjectStore;
+  reader: RunReader;
+  source: Source;
+  /** Slots per resource class. */
+  slots: Readonly<Record<string, number>>;
+  claimLanes: number;
+  /** How long running attempts may go on after stop was asked for. */
+  graceMs: number;
+  /** Tells the fair picker what runs. */
+  fairness: {
+    started(tenantId: Uuid, class_: string, runs: number): void;
+    ended(tenantId: Uuid, class_: string, runs: number): void;
+  };
+};
+
+export type Worker = Service & {
+  /** There may be something to fetch in this class. */
+  wake(class_: string): void;
+  readonly running: number;
+};
+
+const ANNOUNCE_EVERY_MS = 5_000;
+/** Handlers that were told to stop get this long to do so before the process ends under them. */
+const ABORT_GRACE_MS = 5_000;
+
+/**
+ * A worker process: slots, fetchers, attempts, one heartbeat timer.
+ * Stops in this order: no more fetching; attempts end within the grace; the rest is told to stop and given back
+ * without spending its retry budget; reports are out; heartbeats last.
+ */
+export function createWorker(options: WorkerOptions): Worker {
+  const { authority, source, fairness } = options;
+  const { clock, log, metrics } = authority;
+  const held = createHeldAttempts();
+  const slots = createSlots(options.slots);
+  const reports = createReports(authority);
+  const heartbeats = createHeartbeats({ authority: options.heartbeatAuthority, held });
+  const tools = {
+    authority,
+    registry: options.registry,
+    objects: options.objects,
+    reader: options.reader,
+    reports,
+    heartbeats,
+  };
+  const claimer = createClaimer({ authority, worker: options.name, lanes: options.claimLanes, onGrants });
+  const fetchers = new Map(
+    slots.classes.map((class_) => [class_, createFetcher({ class: class_, source, claimer, slots, clock, log })]),
+  );
+  const announcer = createLoop(
+    {
+      name: "worker-announcer",
+      everyMs: ANNOUNCE_EVERY_MS,
+      idleMs: ANNOUNCE_EVERY_MS,
+      async pass() {
+        await announceWorker(authority, {
+          id: options.id,
+          name: options.name,
+          slots: slots.summary(),
+          version: options.version,
+        });
+        return { did: 0, more: false };
+      },
+    },
+    { clock, log, metrics },
+  );
+
+  function onGrants(grants: readonly Grant[], trustedUntilMs: number): void {
+    for (const grant of grants) {
+      const attempt: HeldAttempt = {
+        grant,
+        stop: new AbortController(),
+        trustedUntilMs,
+        deadlineMs: clock.monotonic() + (grant.deadlineAt - grant.startedAt),
+        settled: false,
+      };
+      held.add(attempt);
+      slots.take(grant.class, 1);
+      fairness.started(grant.tenantId, grant.class, 1);
+      metrics.slotsInUse.inc({ class: grant.class });
+      const startedMs = clock.monotonic();
+      void runAttempt(tools, attempt).finally(() => {
+        slots.observe(grant.class, clock.monotonic() - startedMs);
+        held.remove(attempt);
+        metrics.slotsInUse.dec({ class: grant.class });
+        fairness.ended(grant.tenantId, grant.class, 1);
+        slots.giveBack(grant.class, 1);
+      });
+    }
+  }
+
+  async function endAttempts(): Promise<void> {
+    await held.empty(within(options.graceMs));
+    if (held.size === 0) return;
+    log.info({ attempts: held.size }, "the grace is over: running attempts are told to stop and given back");
+    for (const attempt of held.all()) attempt.stop.abort("shutdown");
+    await held.empty(within(ABORT_GRACE_MS));
+    reports.giveUp();
+    if (held.size > 0) log.warn({ attempts: held.size }, "handlers did not stop; their leases will end their attempts");
+  }
+
+  function within(ms: number): AbortSignal {
+    const over = new AbortController();
+    clock.after(ms, () => over.abort());
+    return over.signal;
+  }
+
+  let stopping: Promise<void> | undefined;
+  return {
+    name: "worker",
+    async start() {
+      await startAll([heartbeats, announcer, ...fetchers.values()]);
+    },
+    wake: (class_) => fetchers.get(class_)?.wake(),
+    get running() {
+      return held.size;
+    },
+    stop() {
+      stopping ??= (async () => {
+        await stopAll([...fetchers.values()]);
+        await claimer.drain();
+        await endAttempts();
+        await reports.drain();
+        await announcer.stop();
+        await dismissWorker(authority, options.id).catch((error) =>
+          log.warn({ reason: messageOf(error) }, "the worker could not sign off"),
+        );
+        await heartbeats.stop();
+      })();
+      return stopping;
+    },
+  };
+}

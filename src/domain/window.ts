@@ -1,0 +1,29 @@
+/**
+ * Publish only what can start: how many runs of each lane may stand in Redis at once. Redis stays small however long
+ * the backlog, and a tenant at its limit is parked, not spun.
+ */
+
+export type LaneDemand = {
+  tenantId: string;
+  class: string;
+  weight: number;
+  running: number;
+  maxRunning: number | null;
+  /** Runs of this lane that are published and not yet claimed. */
+  published: number;
+};
+
+/** Runs that may stand in Redis per class: twice the slots of the live workers, and something while there is none. */
+export function windowOf(slots: number): number {
+  return Math.max(64, 2 * slots);
+}
+
+/** Room of each lane, in runs: min(share of the window by weight, limit − running − published), at least none. */
+export function roomOf(lanes: readonly LaneDemand[], windowRuns: number): number[] {
+  const weights = lanes.reduce((sum, lane) => sum + lane.weight, 0);
+  return lanes.map((lane) => {
+    const share = Math.max(1, Math.floor((windowRuns * lane.weight) / Math.max(1, weights)));
+    const limit = lane.maxRunning === null ? Number.POSITIVE_INFINITY : lane.maxRunning - lane.running;
+    return Math.max(0, Math.min(share, limit) - lane.published);
+  });
+}

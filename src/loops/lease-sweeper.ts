@@ -1,0 +1,37 @@
+import type { Authority } from "../authority/authority.ts";
+import { expireLeases } from "../authority/expire.ts";
+import { findLapsedLeases, readWatch } from "../authority/watch.ts";
+import { type Amnesty, observe } from "../domain/amnesty.ts";
+import type { Pass } from "../kernel/loop.ts";
+
+const BATCH = 300;
+
+/** Ends attempts whose leases ran out, but not while nobody could have renewed them (amnesty). */
+export function createLeaseSweeper(options: { authority: Authority }): Pass {
+  const { authority } = options;
+  const { lease } = authority.settings;
+  const everyMs = Math.min(2_000, lease.heartbeatMs / 2);
+  let amnesty: Amnesty | undefined;
+  /** Leases that ended before this lapsed in a gap; their expiry is not held against their runs. */
+  let forgivenUntil = 0;
+  return {
+    name: "lease-sweeper",
+    everyMs,
+    idleMs: everyMs,
+    async pass() {
+      const watch = await readWatch(authority);
+      const before = amnesty;
+      amnesty = observe(before, watch, lease);
+      if (before !== undefined && amnesty.until !== before.until) {
+        authority.log.warn({ untilAt: amnesty.until }, "the authority was away: no lease is expired for one term");
+      }
+      if (watch.databaseAt < amnesty.until) {
+        forgivenUntil = amnesty.until;
+        return { did: 0, more: false };
+      }
+      const lapsed = await findLapsedLeases(authority, BATCH);
+      const did = await expireLeases(authority, lapsed, forgivenUntil);
+      return { did, more: did > 0 && lapsed.length === BATCH };
+    },
+  };
+}

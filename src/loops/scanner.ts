@@ -1,0 +1,81 @@
+import type { Authority } from "../authority/authority.ts";
+import { findDueLate, findDueOnTime, findFaultySchedules, findNextInstant } from "../authority/due.ts";
+import { materialize } from "../authority/materialize.ts";
+import { announceScanner, dismissScanner } from "../authority/presence.ts";
+import { bucketMask, bucketsOf } from "../domain/rendezvous.ts";
+import type { Instant } from "../kernel/clock.ts";
+import type { Uuid } from "../kernel/ids.ts";
+import type { Pass } from "../kernel/loop.ts";
+import type { PublishMarked } from "./publish-marked.ts";
+import type { Windows } from "./windows.ts";
+
+const BATCH = 1000;
+/** Cursors due longer ago than this are overdue: they come after on-time work, on a budget of their own. */
+const ON_TIME_MS = 10_000;
+const OVERDUE_EVERY_MS = 1_000;
+const LEASE_MS = 10_000;
+const LEASE_EVERY_MS = 3_000;
+
+/**
+ * Turns due instants into runs: on-time work first, then a budget of overdue work. Sleeps until the earliest known
+ * instant, to the millisecond, and looks at least once a second anyway.
+ */
+export function createScanner(options: {
+  authority: Authority;
+  id: Uuid;
+  windows: Windows;
+  publishMarked: PublishMarked;
+}): Pass & { leave(): Promise<void> } {
+  const { authority, id, windows, publishMarked } = options;
+  const { clock } = authority;
+  let mask = bucketMask([]);
+  let leasedAt = Number.NEGATIVE_INFINITY;
+  let overdueAt = Number.NEGATIVE_INFINITY;
+  /** Database clock minus process clock: only for deciding when to look. */
+  let aheadMs = 0;
+
+  async function renewLease(): Promise<void> {
+    if (clock.monotonic() - leasedAt < LEASE_EVERY_MS) return;
+    leasedAt = clock.monotonic();
+    mask = bucketMask(bucketsOf(id, await announceScanner(authority, id, LEASE_MS)));
+  }
+
+  async function settle(scheduleIds: readonly Uuid[]): Promise<number> {
+    if (scheduleIds.length === 0) return 0;
+    await windows.refresh();
+    const done = await materialize(authority, scheduleIds, windows);
+    await publishMarked(done.intents, done.epoch);
+    if (done.intents.some((row) => row.published_at === null)) authority.signals.outboxGrew(done.nowAt);
+    return done.runs + done.skips;
+  }
+
+  return {
+    name: "scanner",
+    everyMs: 250,
+    idleMs: 1_000,
+    async pass() {
+      await renewLease();
+      const databaseNow: Instant = clock.now() + aheadMs;
+      const onTime = await findDueOnTime(authority, databaseNow - ON_TIME_MS, mask, BATCH);
+      let did = await settle(onTime);
+      let more = onTime.length === BATCH;
+      if (!more && clock.monotonic() - overdueAt >= OVERDUE_EVERY_MS) {
+        const late = [
+          ...(await findDueLate(authority, databaseNow - ON_TIME_MS, mask, BATCH)),
+          ...(await findFaultySchedules(authority, BATCH)),
+        ];
+        did += await settle(late);
+        if (late.length < BATCH) overdueAt = clock.monotonic();
+        else more = true;
+      }
+      if (more) return { did, more };
+      const next = await findNextInstant(authority, mask);
+      aheadMs = next.nowAt - clock.now();
+      authority.metrics.scanLag.set(0);
+      // A holder that is ending right now leaves its cursor due: look again in a moment, not in a loop.
+      if (did === 0 && onTime.length > 0) return { did, more: false, nextAt: clock.now() + 5 };
+      return { did, more: false, nextAt: next.nextDueAt === null ? undefined : next.nextDueAt - aheadMs };
+    },
+    leave: () => dismissScanner(authority, id),
+  };
+}

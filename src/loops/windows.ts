@@ -1,0 +1,65 @@
+import type { Authority } from "../authority/authority.ts";
+import type { DispatchPlan } from "../authority/bear.ts";
+import { readDispatchView } from "../authority/dispatch-view.ts";
+import { runsPerHint } from "../domain/hint-size.ts";
+import { windowOf } from "../domain/window.ts";
+
+/**
+ * What the scanner and the relay know of the windows: an unlocked estimate, read again every half second. It decides
+ * only whether a row may be born as published; the claim decides what really starts.
+ */
+export type Windows = DispatchPlan & {
+  refresh(): Promise<void>;
+  /** Slots of live workers per class. */
+  readonly slots: ReadonlyMap<string, number>;
+};
+
+const STALE_AFTER_MS = 500;
+
+export function createWindows(authority: Authority, redis: { available(): boolean }): Windows {
+  let readAt = Number.NEGATIVE_INFINITY;
+  let slots: ReadonlyMap<string, number> = new Map();
+  let p95: ReadonlyMap<string, number> = new Map();
+  let limits: Awaited<ReturnType<typeof readDispatchView>>["limits"] = new Map();
+  let published = new Map<string, number>();
+  let totals = new Map<string, number>();
+
+  const keyOf = (tenantId: string, class_: string) => `${tenantId} ${class_}`;
+
+  return {
+    get slots() {
+      return slots;
+    },
+    async refresh() {
+      if (authority.clock.monotonic() - readAt < STALE_AFTER_MS) return;
+      readAt = authority.clock.monotonic();
+      const view = await readDispatchView(authority);
+      ({ slots, p95, limits } = view);
+      published = new Map(view.published);
+      totals = new Map();
+      for (const [key, runs] of published) {
+        const class_ = key.slice(key.indexOf(" ") + 1);
+        totals.set(class_, (totals.get(class_) ?? 0) + runs);
+      }
+    },
+    sizeOf(tenantId, class_) {
+      const limit = limits.get(keyOf(tenantId, class_));
+      const tenant = { startRatePerSecond: limit?.startRate ?? null, maxRunning: limit?.maxRunning ?? null };
+      const most = Math.max(1, Math.floor((slots.get(class_) ?? 0) / 4));
+      return Math.min(most, runsPerHint(tenant, p95.get(class_) ?? Number.POSITIVE_INFINITY));
+    },
+    publishNow(row) {
+      if (!redis.available()) return false;
+      const window = windowOf(slots.get(row.class) ?? 0);
+      const key = keyOf(row.tenantId, row.class);
+      const limit = limits.get(key);
+      const mine = published.get(key) ?? 0;
+      const all = totals.get(row.class) ?? 0;
+      if (all + row.runs.length > window || mine > window / 4) return false;
+      if (limit?.maxRunning != null && limit.running + mine >= limit.maxRunning) return false;
+      published.set(key, mine + row.runs.length);
+      totals.set(row.class, all + row.runs.length);
+      return true;
+    },
+  };
+}

@@ -1,0 +1,12 @@
+/** A worker replica: runs attempts, and nothing else. Scale it by starting more. */
+import { readConfig } from "../src/app/config.ts";
+import { runRole } from "../src/app/run-role.ts";
+import { printError } from "../src/app/shutdown.ts";
+
+runRole("worker", readConfig(process.env)).then(
+  () => process.exit(0),
+  (error: unknown) => {
+    printError(error);
+    process.exit(1);
+  },
+);
