@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { compileRule } from "../../../src/domain/recurrence/compile.ts";
+import { type CompiledRule, compileRule } from "../../../src/domain/recurrence/compile.ts";
 import { nextAfter } from "../../../src/domain/recurrence/next.ts";
-import { segmentAt } from "../../../src/domain/recurrence/zone.ts";
+import { makeZone, segmentAt } from "../../../src/domain/recurrence/zone.ts";
 import { dueMinutes, type Policy, type Shown } from "./oracle.ts";
 import { compiled, cron, zones } from "./support.ts";
 
@@ -99,6 +99,17 @@ const zoneAndMoment = fc
   .constantFrom(...ODD_ZONES)
   .chain((zone) => momentNearChange(zone).map((from) => ({ zone, from })));
 
+/** The rule's instants in `from` < t < `to`, all in epoch seconds. */
+function walk(rule: CompiledRule, from: number, to: number): number[] {
+  const found: number[] = [];
+  let at = nextAfter(rule, from * 1000);
+  while (at !== null && at < to * 1000) {
+    found.push(at / 1000);
+    at = nextAfter(rule, at);
+  }
+  return found;
+}
+
 describe("nextAfter", () => {
   it("agrees with a literal walk, minute by minute, through clock changes of every kind and under every policy", () => {
     fc.assert(
@@ -107,13 +118,37 @@ describe("nextAfter", () => {
         if (!compilation.ok) return;
         const to = from + 2 * 86_400;
         const due = dueMinutes(zones.findZone(zone)!, from, to, matches, timing === "shown" ? "as shown" : choice);
-        const found: number[] = [];
-        let at = nextAfter(compilation.rule, from * 1000);
-        while (at !== null && at < to * 1000) {
-          found.push(at / 1000);
-          at = nextAfter(compilation.rule, at);
-        }
-        expect(found).toEqual(due);
+        expect(walk(compilation.rule, from, to)).toEqual(due);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it("agrees with it too in zones stranger than any on earth, whose clocks jump again before the last jump is over", () => {
+    const quarterHours = (min: number, max: number) => fc.integer({ min, max }).map((n) => n * 900);
+    const start = Date.parse("2026-01-01T00:00:00Z") / 1000;
+    const jumps = fc.array(fc.record({ after: quarterHours(1, 120), offset: quarterHours(-48, 48) }), {
+      maxLength: 12,
+    });
+    fc.assert(
+      fc.property(expression, policy, jumps, quarterHours(0, 400), (rule, choice, list, delay) => {
+        let at = start;
+        const transitions = list.map(({ after, offset }) => {
+          at += after;
+          return { at, offset };
+        });
+        const zone = makeZone("Odd/Zone", 0, transitions, { standardOffset: 0 });
+        // A time that is first skipped and then shown after all has no settled meaning, and no zone has had one.
+        const starts = zone.at.map((one, k) => one + zone.offsets[k]!);
+        const isSkip = (k: number) => starts[k]! > zone.highEnds[k]!;
+        fc.pre(starts.every((one, k) => k === 0 || !isSkip(k) || starts.slice(k).every((later) => later >= one)));
+        const source = { version: "odd", names: ["Odd/Zone"], findZone: () => zone };
+        const compilation = compileRule(cron(rule.text, "Odd/Zone", choice), source);
+        if (!compilation.ok) return;
+        const from = start + delay - 86_400;
+        const to = from + 2 * 86_400;
+        const due = dueMinutes(zone, from, to, rule.matches, rule.timing === "shown" ? "as shown" : choice);
+        expect(walk(compilation.rule, from, to)).toEqual(due);
       }),
       { numRuns: 200 },
     );
