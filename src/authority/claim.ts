@@ -77,6 +77,7 @@ export async function claimRuns(authority: Authority, request: ClaimRequest): Pr
       tx,
       locked.flatMap((row) => row.runs),
     );
+    await authority.faults.reach("claim:live-locked");
     const away = await readAway(tx, locked, live);
     const ended = await endThoseThatMayNotStart(tx, live);
     for (const one of ended) counts[one.state === "canceled" ? "canceled" : "missed-deadline"]++;

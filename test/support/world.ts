@@ -74,7 +74,14 @@ export type Stranger = {
   rollback(): Promise<void>;
 };
 
-export type OutboxLine = { id: bigint; runs: Uuid[]; available_at: Date; published_at: Date | null; lane: number };
+export type OutboxLine = {
+  id: bigint;
+  tenant_id: Uuid;
+  runs: Uuid[];
+  available_at: Date;
+  published_at: Date | null;
+  lane: number;
+};
 export type LiveLine = { id: Uuid; state: string; guard: Uuid | null; schedule_id: Uuid | null; scheduled_at: Date };
 
 const tz = loadBundledTzData();
@@ -165,7 +172,8 @@ export async function createWorld(
     },
     materialize: (ids, dispatch = leaveToRelay) => materialize(authority, ids, dispatch),
     async outbox() {
-      return (await admin.query("select id, runs, available_at, published_at, lane from outbox order by id")).rows;
+      return (await admin.query("select id, tenant_id, runs, available_at, published_at, lane from outbox order by id"))
+        .rows;
     },
     async claimAll(worker = "worker-a", slots = 1000) {
       const rows = await admin.query(
