@@ -12,10 +12,15 @@ const MOST_HINTS = 100;
 const UNKNOWN_TRIES = 8;
 
 export type Claimer = {
-  /** Resolves when the claim of this hint has committed, whatever its outcome: then it may be acknowledged. */
-  claim(hint: Hint): Promise<void>;
+  /**
+   * Resolves when the claim of this hint has committed, whatever its outcome: then it may be acknowledged. `slots` are
+   * kept free for it; what does not fit is put back.
+   */
+  claim(hint: Hint, slots: number): Promise<void>;
   drain(): Promise<void>;
 };
+
+type Waiting = { hint: Hint; kept: number };
 
 /**
  * Turns hints into grants, all that gathered while the last claim ran in one transaction. The grants of a claim go to
@@ -30,9 +35,10 @@ export function createClaimer(options: {
 }): Claimer {
   const { authority, worker, onGrants } = options;
 
-  async function claim(hints: readonly Hint[]): Promise<void[]> {
+  async function claim(waiting: readonly Waiting[]): Promise<void[]> {
     const slots: Record<string, number> = {};
-    for (const hint of hints) slots[hint.class] = (slots[hint.class] ?? 0) + hint.runCount;
+    for (const { hint, kept } of waiting) slots[hint.class] = (slots[hint.class] ?? 0) + kept;
+    const hints = waiting.map(({ hint }) => hint);
     const claimId = randomUUID();
     const sentAtMs = authority.clock.monotonic();
     const outcome = await insist((repeated) => claimRuns(authority, { claimId, worker, slots, hints, repeated }));
@@ -54,11 +60,11 @@ export function createClaimer(options: {
     }
   }
 
-  const batcher = createBatcher<Hint, void>({
+  const batcher = createBatcher<Waiting, void>({
     run: claim,
     maxItems: MOST_HINTS,
     lanes: options.lanes,
     isPoison: isRefusedItem,
   });
-  return { claim: (hint) => batcher.submit(hint), drain: () => batcher.drain() };
+  return { claim: (hint, kept) => batcher.submit({ hint, kept }), drain: () => batcher.drain() };
 }

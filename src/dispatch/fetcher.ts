@@ -68,16 +68,18 @@ export function createFetcher(options: {
   }
 
   function claimOne(hint: Hint): void {
-    slots.take(class_, hint.runCount);
+    // A hint may name more runs than slots are free: the claim puts the others back.
+    const kept = Math.max(0, Math.min(hint.runCount, slots.free(class_)));
+    slots.take(class_, kept);
     const claim = claimer
-      .claim(hint)
+      .claim(hint, kept)
       .catch((error) =>
         log.warn({ class: class_, row: String(hint.rowId), reason: messageOf(error) }, "a hint could not be claimed"),
       )
       .finally(() => {
         claiming.delete(claim);
         // What was granted has taken its own slots by now; these were only kept for it.
-        slots.giveBack(class_, hint.runCount);
+        slots.giveBack(class_, kept);
         source.acknowledge([hint]);
       });
     claiming.add(claim);

@@ -106,6 +106,11 @@ export function createDatabase(options: {
       };
       client.on("notice", onNotice as never);
       let broken: Error | undefined;
+      // A connection that dies between two statements tells nobody else; unheard, it would end the process.
+      const onError = (error: Error) => {
+        broken ??= error;
+      };
+      client.on("error", onError);
       const deadline = options.clock.after(transaction.deadlineMs, () => {
         broken = new Error(`no answer within ${transaction.deadlineMs} ms`);
         // Ends the socket at once, so that every pending query of this client fails.
@@ -143,6 +148,7 @@ export function createDatabase(options: {
         deadline.cancel();
         client.off("notice", onNotice as never);
         client.release(broken);
+        client.off("error", onError);
       }
     },
 
