@@ -1,9 +1,9 @@
 /** A worker replica: runs attempts, and nothing else. Scale it by starting more. */
-import { readConfig } from "../src/app/config.ts";
+import { environment, readConfig } from "../src/app/config.ts";
 import { runRole } from "../src/app/run-role.ts";
 import { printError } from "../src/app/shutdown.ts";
 
-runRole("worker", readConfig(process.env)).then(
+runRole("worker", readConfig(environment())).then(
   () => process.exit(0),
   (error: unknown) => {
     printError(error);

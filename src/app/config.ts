@@ -58,11 +58,22 @@ const schema = z.object({
   ),
   PUNCTUAL_LOCK_TIMEOUT_MS: whole(10, 60_000, 1_000).describe("Longest wait for one row lock"),
   PUNCTUAL_DB_CONNECTIONS: whole(2, 500, 10).describe("Database connections of one process, heartbeats apart"),
+  PUNCTUAL_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe("Where commands such as `punctual runs list` find the API (default: the one started from this checkout)"),
+  PUNCTUAL_KEY: z
+    .string()
+    .regex(/^\S+$/)
+    .optional()
+    .describe("The API key of those commands (default: the demo's, `key` in PUNCTUAL_DIR)"),
   PUNCTUAL_PARTITIONS: z
     .enum(["week", "day"])
     .default("week")
     .describe("Width of the partitions of runs; `day` from about 10 million runs a day"),
 });
+
+const SECRET = new Set(["DATABASE_URL", "REDIS_URL", "PUNCTUAL_SECRET", "PUNCTUAL_KEY"]);
 
 export type Config = z.infer<typeof schema>;
 
@@ -71,6 +82,11 @@ export const CONFIG_KEYS: readonly string[] = Object.keys(schema.shape);
 export const CONFIG_DESCRIPTIONS: ReadonlyMap<string, string> = new Map(
   Object.entries(schema.shape).map(([key, field]) => [key, field.description ?? ""]),
 );
+
+/** The environment of this process, for entry points to hand to `readConfig`. */
+export function environment(): Readonly<Record<string, string | undefined>> {
+  return process.env;
+}
 
 /**
  * Reads the configuration, refusing what makes no sense alone or together.
@@ -82,7 +98,9 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   if (!parsed.success) {
     const issue = parsed.error.issues[0]!;
     const key = String(issue.path[0]);
-    throw operatorError("config-invalid", `${key}: found "${given[key]}"; ${issue.message}`, { key });
+    // A key is not for screens and logs, not even a wrong one.
+    const found = SECRET.has(key) ? "" : `found "${given[key]}"; `;
+    throw operatorError("config-invalid", `${key}: ${found}${issue.message}`, { key });
   }
   const config = parsed.data;
   const needed = 3 * config.PUNCTUAL_HEARTBEAT_MS + config.PUNCTUAL_LEASE_MARGIN_MS;

@@ -6,6 +6,7 @@ import { operatorError } from "../kernel/errors.ts";
 import { startAll, stopAll } from "../kernel/service.ts";
 import { migrateToLatest } from "../store/migrate.ts";
 import { listSchedules } from "../store/reads/schedules.ts";
+import { keepWhereabouts } from "./cli/whereabouts.ts";
 import type { Config } from "./config.ts";
 import { type Core, createCore, openCore } from "./core.ts";
 import { prepareDemo } from "./demo.ts";
@@ -51,9 +52,15 @@ export async function up(given: Config, searchPath: string): Promise<void> {
     ];
     const demo = await prepareDemo(core);
     await startAll(services);
+    const forget = keepWhereabouts(directory, {
+      url: api.url(),
+      ...(given.DATABASE_URL === undefined ? { databaseUrl: servers.databaseUrl } : {}),
+      ...(given.REDIS_URL === undefined ? { redisUrl: servers.redisUrl } : {}),
+    });
     await sayWhereThingsAre(core, api.url(), demo);
     const reason = await Promise.race([ended, servers.lost]);
     say(`Stopping (${reason}) …`);
+    forget();
     await stopAll(services);
     await core.close();
   } finally {

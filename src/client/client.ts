@@ -1,0 +1,65 @@
+import { randomUUID } from "node:crypto";
+import { type ClientOptions, createHttp, pathOf } from "./http.ts";
+import type { Attempt, ResultLink, Run, RunPage, Schedule, ScheduleDraft, SchedulePage } from "./types.ts";
+
+export type ScheduleFilters = { status?: string; label?: string; limit?: number; after?: string };
+export type RunFilters = {
+  scheduleId?: string;
+  state?: string;
+  class?: string;
+  trigger?: string;
+  from?: string;
+  to?: string;
+  limit?: number;
+  after?: string;
+};
+
+/**
+ * A client of the HTTP API. Schedules are named by id or by `key:<key>`. Lists answer one page; pass its `next` as
+ * `after`. Throws ApiProblem when the API refuses, NoAnswer when there is none.
+ */
+export type Client = {
+  schedules: {
+    list(filters?: ScheduleFilters): Promise<SchedulePage>;
+    get(schedule: string): Promise<Schedule>;
+    /** Safe to call again with the same `idempotencyKey` after a doubtful end; without one, one is made for this call. */
+    create(draft: ScheduleDraft, idempotencyKey?: string): Promise<Schedule>;
+  };
+  runs: {
+    list(filters?: RunFilters): Promise<RunPage>;
+    get(run: string): Promise<Run>;
+    attempts(run: string): Promise<Attempt[]>;
+    result(run: string): Promise<ResultLink>;
+  };
+};
+
+export function createClient(options: ClientOptions): Client {
+  const http = createHttp(options);
+  return {
+    schedules: {
+      list: (filters = {}) => http.call({ path: "/v1/schedules", query: filters }),
+      get: (schedule) => http.call({ path: pathOf`/v1/schedules/${schedule}` }),
+      create: (draft, idempotencyKey = randomUUID()) =>
+        http.call({
+          method: "POST",
+          path: "/v1/schedules",
+          headers: { "idempotency-key": idempotencyKey },
+          body: bodyOf(draft),
+        }),
+    },
+    runs: {
+      list: (filters = {}) => http.call({ path: "/v1/runs", query: filters }),
+      get: (run) => http.call({ path: pathOf`/v1/runs/${run}` }),
+      async attempts(run) {
+        return (await http.call<{ items: Attempt[] }>({ path: pathOf`/v1/runs/${run}/attempts` })).items;
+      },
+      result: (run) => http.call({ path: pathOf`/v1/runs/${run}/result` }),
+    },
+  };
+}
+
+/** Parsing a payload and writing it again would round its numbers; the text itself goes into the body. */
+function bodyOf({ payloadJson, ...rest }: ScheduleDraft): string {
+  const body = JSON.stringify(rest);
+  return payloadJson === undefined ? body : `${body.slice(0, -1)},"payload":${payloadJson}}`;
+}

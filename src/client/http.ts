@@ -1,0 +1,114 @@
+import { ApiProblem, type FieldFault, NoAnswer } from "./errors.ts";
+
+export type ClientOptions = {
+  /** Where the API is; a path in it is kept. */
+  url: string;
+  key: string;
+  /** Resolves after so many milliseconds. */
+  sleep(ms: number): Promise<void>;
+  /** Longest wait for one answer. Default 30,000 ms. */
+  timeoutMs?: number;
+};
+
+export type Call = {
+  method?: "GET" | "POST";
+  /** With its identifiers escaped: see `pathOf`. */
+  path: string;
+  query?: Readonly<Record<string, string | number | undefined>>;
+  /** JSON text. */
+  body?: string;
+  headers?: Readonly<Record<string, string>>;
+};
+
+export type Http = {
+  /**
+   * The body of a good answer. Calls must be safe to repeat (reads, or with an Idempotency-Key): they are, when the
+   * answer got lost or says that another try may help. Throws ApiProblem and NoAnswer.
+   */
+  call<T>(call: Call): Promise<T>;
+};
+
+const TRIES = 4;
+const FIRST_PAUSE_MS = 250;
+
+export function createHttp(options: ClientOptions): Http {
+  const base = options.url.replace(/\/+$/, "");
+
+  async function attempt<T>({ method = "GET", path, query = {}, body, headers = {} }: Call): Promise<T> {
+    const url = new URL(base + path);
+    for (const [name, value] of Object.entries(query))
+      if (value !== undefined) url.searchParams.set(name, String(value));
+    const response = await ask(url, {
+      method,
+      redirect: "error",
+      headers: {
+        authorization: `Bearer ${options.key}`,
+        accept: "application/json",
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body }),
+      signal: AbortSignal.timeout(options.timeoutMs ?? 30_000),
+    });
+    const document = parse(response.text);
+    if (!response.ok) throw problemOf(response.status, document, url.origin);
+    if (document === undefined) throw new NoAnswer(url.origin, "what answers is not the Punctual API (no JSON)", false);
+    return document as T;
+  }
+
+  return {
+    async call<T>(call: Call): Promise<T> {
+      for (let tries = 1; ; tries++) {
+        try {
+          return await attempt<T>(call);
+        } catch (error) {
+          if (tries === TRIES || !mayHelpToRepeat(error)) throw error;
+          await options.sleep(FIRST_PAUSE_MS * 2 ** (tries - 1));
+        }
+      }
+    },
+  };
+}
+
+/** `pathOf`v1/runs/${id}``: every value is one segment, whatever is in it. */
+export function pathOf(parts: TemplateStringsArray, ...values: readonly string[]): string {
+  return parts.reduce((path, part, i) => path + encodeURIComponent(values[i - 1] ?? "") + part);
+}
+
+async function ask(url: URL, init: RequestInit): Promise<{ ok: boolean; status: number; text: string }> {
+  try {
+    const response = await fetch(url, init);
+    return { ok: response.ok, status: response.status, text: await response.text() };
+  } catch (error) {
+    throw noAnswerOf(url, error);
+  }
+}
+
+/** What fetch throws says little by itself; its cause knows. */
+export function noAnswerOf(url: URL, error: unknown): NoAnswer {
+  if ((error as Error).name === "TimeoutError") return new NoAnswer(url.origin, "no answer came in time", false, error);
+  const cause = (error as { cause?: { code?: string; message?: string; errors?: { code?: string }[] } }).cause;
+  const code = cause?.code ?? cause?.errors?.[0]?.code ?? "";
+  const reason = cause?.message || code || (error as Error).message;
+  return new NoAnswer(url.origin, reason, code === "ECONNREFUSED", error);
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function problemOf(status: number, document: unknown, origin: string): Error {
+  const known = (document ?? {}) as { code?: string; detail?: string; errors?: FieldFault[] };
+  if (known.code === undefined)
+    return new NoAnswer(origin, `what answers is not the Punctual API (HTTP ${status})`, false);
+  return new ApiProblem({ ...known, status, code: known.code, detail: known.detail ?? known.code });
+}
+
+function mayHelpToRepeat(error: unknown): boolean {
+  if (error instanceof ApiProblem) return error.retryable;
+  return error instanceof NoAnswer && !error.refused && error.cause !== undefined;
+}

@@ -1,0 +1,84 @@
+/** What the API answers, as far as this client reads it; `/openapi.json` has the whole. Instants are RFC 3339 in UTC. */
+
+export type RunState = "queued" | "blocked" | "running" | "retrying" | "succeeded" | "failed" | "canceled" | "skipped";
+
+export type Fault = { code: string; message: string };
+
+export type ListedRun = {
+  runId: string;
+  scheduleId: string | null;
+  state: RunState;
+  class: string;
+  trigger: string;
+  job: { name: string; version: number } | null;
+  revision: number | null;
+  attempt: number;
+  scheduledAt: string;
+  dueAt: string;
+  admittedAt: string;
+  startedAt: string | null;
+  finishedAt: string | null;
+  skipReason: string | null;
+  heldBy: string | null;
+  cancellationRequested: boolean;
+  error: Fault | null;
+  result: { sha256: string; size: number; mediaType: string | null } | null;
+  worker: string | null;
+  leaseUntil: string | null;
+};
+export type Run = ListedRun & { payload: Record<string, unknown> };
+
+export type RunPage = { items: ListedRun[]; next: string | null; watermark: string };
+
+export type Attempt = {
+  attempt: number;
+  worker: string;
+  startedAt: string;
+  endedAt: string | null;
+  outcome: string;
+  error: Fault | null;
+};
+
+/** Where a result's bytes are for the next minutes, and what they must be. */
+export type ResultLink = {
+  runId: string;
+  url: string;
+  expiresAt: string;
+  sha256: string;
+  size: number;
+  mediaType: string | null;
+};
+
+export type Rule = { kind: string } & Record<string, unknown>;
+
+export type Schedule = {
+  scheduleId: string;
+  revision: number;
+  status: string;
+  key: string | null;
+  name: string;
+  labels: Record<string, string>;
+  rule: Rule;
+  job: { kind: string; name: string; version: number };
+  class: string;
+  payload: Record<string, unknown>;
+  nextRunAt: string | null;
+  /** The same twice: for machines, and in the rule's zone by the server's own tz data (RFC 9557). */
+  nextRun: { at: string; local: string } | null;
+  fault: string | null;
+  createdAt: string;
+  updatedAt: string;
+};
+
+export type SchedulePage = { items: Schedule[]; next: string | null };
+
+/** What a schedule is created from. `payloadJson` is sent as it is written, so that the API judges every digit of it. */
+export type ScheduleDraft = {
+  name: string;
+  rule: Rule;
+  job: { kind: string; name: string; version: number };
+  key?: string;
+  class?: string;
+  labels?: Record<string, string>;
+  payloadJson?: string;
+};
