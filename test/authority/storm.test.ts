@@ -1,0 +1,232 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Authority } from "../../src/authority/authority.ts";
+import { leaveToRelay } from "../../src/authority/bear.ts";
+import { cancelRuns } from "../../src/authority/cancel.ts";
+import { claimRuns } from "../../src/authority/claim.ts";
+import { completeRuns } from "../../src/authority/complete.ts";
+import { expireLeases } from "../../src/authority/expire.ts";
+import { failRuns } from "../../src/authority/fail.ts";
+import { heartbeat } from "../../src/authority/heartbeat.ts";
+import { materialize } from "../../src/authority/materialize.ts";
+import { pauseSchedule } from "../../src/authority/pause-schedule.ts";
+import { releaseRuns } from "../../src/authority/release.ts";
+import { resumeSchedule } from "../../src/authority/resume-schedule.ts";
+import { reviseSchedule } from "../../src/authority/revise-schedule.ts";
+import { runNow } from "../../src/authority/run-now.ts";
+import type { Overlap } from "../../src/domain/definition.ts";
+import { PunctualError } from "../../src/kernel/errors.ts";
+import { createWorld, definitionOf, type World } from "../support/world.ts";
+
+const OVERLAPS: Overlap[] = [
+  { policy: "forbid" },
+  { policy: "bufferOne" },
+  { policy: "skip" },
+  { policy: "cancelRunning" },
+  { policy: "allow", limit: 2 },
+  { policy: "allow", limit: 3 },
+  { policy: "allow" },
+];
+
+/** Mulberry32: the same seed is the same storm, but for the order in which PostgreSQL serves it. */
+function chanceOf(seed: number): () => number {
+  let a = seed;
+  return () => {
+    a = (a + 0x6d2b79f5) | 0;
+    let t = Math.imul(a ^ (a >>> 15), 1 | a);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+describe("everything at once", () => {
+  let world: World;
+  beforeAll(async () => {
+    world = await createWorld();
+  });
+  afterAll(() => world.close());
+
+  it.each([1, 2])(
+    "a storm of verbs over a few schedules meets no deadlock and breaks nothing (seed %i)",
+    async (seed) => {
+      const tenants = [world.tenantId, await world.newTenant(`b${seed}`), await world.newTenant(`c${seed}`)];
+      for (const id of tenants) {
+        await world.admin.query(
+          "insert into quota (tenant_id, class, max_running) values ($1, 'short', 6) on conflict do nothing",
+          [id],
+        );
+      }
+      const schedules = await Promise.all(
+        OVERLAPS.map(async (overlap, i) => {
+          const tenantId = tenants[i % 3]!;
+          const rule = { kind: "cron" as const, expression: "* * * * * *", zone: "Etc/UTC", seconds: true };
+          const id = await world.newSchedule({
+            tenantId,
+            overlap,
+            rule,
+            misfire: { policy: "latest", graceMs: 3000, maxCatchUp: 5 },
+          } as never);
+          return { id, tenantId };
+        }),
+      );
+      for (const one of schedules) await world.makeDue(one.id, 2500);
+      const sessions = [world.another(), world.another(), world.another(), world.another()];
+      await Promise.all(sessions.map((authority, i) => storm(authority, chanceOf(seed * 100 + i), schedules, 110)));
+      await world.check();
+      const codes = await Promise.all(
+        sessions.map(async (authority) =>
+          (await authority.metrics.verbFaults.get()).values.map((value) => String(value.labels.code)),
+        ),
+      );
+      expect(codes.flat()).not.toContain("40P01");
+      expect(await deadlocks()).toBe(0);
+
+      // Nothing is stuck: whatever is left starts and ends.
+      for (let wave = 0; wave < 300; wave++) {
+        await world.admin.query("update usage set max_running = null");
+        await world.makeAvailable();
+        const live = await world.admin.query("select id, fence from live_run where state = 'running'");
+        await completeAll(world.authority, live.rows);
+        if ((await world.claimAll()).length === 0 && live.rows.length === 0) break;
+      }
+      expect(await world.live()).toEqual([]);
+      expect(await world.usage()).toBe(0);
+      await world.check();
+    },
+  );
+
+  async function completeAll(authority: Authority, rows: { id: string; fence: bigint }[]) {
+    await heartbeat(
+      authority,
+      rows.map((row) => ({ runId: row.id, fence: row.fence })),
+    );
+    await completeRuns(
+      authority,
+      rows.map((row) => ({ runId: row.id, fence: row.fence, output: null })),
+    );
+  }
+
+  async function deadlocks(): Promise<number> {
+    await world.admin.query("select pg_stat_force_next_flush()");
+    return Number(
+      (await world.admin.query("select deadlocks from pg_stat_database where datname = current_database()")).rows[0]
+        .deadlocks,
+    );
+  }
+
+  async function storm(
+    authority: Authority,
+    chance: () => number,
+    schedules: readonly { id: string; tenantId: string }[],
+    verbs: number,
+  ) {
+    const pick = <T>(items: readonly T[]): T => items[Math.floor(chance() * items.length)]!;
+    const some = <T>(items: readonly T[], most: number): T[] =>
+      Array.from({ length: Math.min(items.length, 1 + Math.floor(chance() * most)) }, () => pick(items));
+    const look = async (where: string) =>
+      (await world.admin.query(`select id, fence, tenant_id from live_run where ${where}`)).rows;
+    const attempts = async () =>
+      (await look("state = 'running'")).map((row) => ({ runId: row.id as string, fence: row.fence as bigint }));
+
+    const acts: [number, () => Promise<unknown>][] = [
+      [
+        12,
+        () =>
+          materialize(
+            authority,
+            some(schedules, 7).map((one) => one.id),
+            leaveToRelay,
+          ),
+      ],
+      [
+        12,
+        async () => {
+          const rows = (await world.outbox()).map((row) => ({ rowId: row.id, epoch: 1 }));
+          if (rows.length === 0) return;
+          await claimRuns(authority, {
+            claimId: randomUUID(),
+            worker: "w",
+            slots: { short: 8 },
+            hints: some(rows, 12),
+            repeated: false,
+          });
+        },
+      ],
+      [
+        12,
+        async () =>
+          completeRuns(
+            authority,
+            some(await attempts(), 8).map((one) => ({ ...one, output: null })),
+          ),
+      ],
+      [
+        5,
+        async () =>
+          failRuns(
+            authority,
+            some(await attempts(), 5).map((one) => ({
+              ...one,
+              failure: { transient: chance() < 0.7, code: "x", message: "x" },
+            })),
+          ),
+      ],
+      [3, async () => releaseRuns(authority, some(await attempts(), 4))],
+      [5, async () => heartbeat(authority, some(await attempts(), 8))],
+      [
+        4,
+        async () => {
+          const ids = some(await attempts(), 4).map((one) => one.runId);
+          await world.admin.query(
+            "update live_run set lease_until = clock_timestamp() - interval '1 s' where id in (select id from live_run where id = any($1) and state = 'running' for update skip locked)",
+            [ids],
+          );
+          await expireLeases(authority, ids, 0);
+        },
+      ],
+      [
+        8,
+        async () => {
+          const rows = await look("true");
+          if (rows.length > 0)
+            await cancelRuns(
+              authority,
+              some(rows, 6).map((row) => ({ tenantId: row.tenant_id, runId: row.id })),
+            );
+        },
+      ],
+      [6, () => runNow(authority, { ...of(pick(schedules)), actor: "storm" })],
+      [3, () => pauseSchedule(authority, { ...of(pick(schedules)), actor: "storm" })],
+      [5, () => resumeSchedule(authority, { ...of(pick(schedules)), actor: "storm" })],
+      [
+        4,
+        async () => {
+          const one = pick(schedules);
+          const { rows } = await world.admin.query(
+            "select s.revision, v.definition from schedule s join schedule_revision v on v.schedule_id = s.id and v.revision = s.revision where s.id = $1",
+            [one.id],
+          );
+          const definition = definitionOf({ ...rows[0].definition, overlap: pick(OVERLAPS) });
+          await reviseSchedule(authority, {
+            ...of(one),
+            actor: "storm",
+            expectedRevision: rows[0].revision,
+            change: { definition },
+          });
+        },
+      ],
+      [4, () => world.makeAvailable()],
+    ];
+    const weights = acts.flatMap(([weight, act]) => Array.from({ length: weight }, () => act));
+    for (let n = 0; n < verbs; n++) {
+      try {
+        await pick(weights)();
+      } catch (error) {
+        // A schedule that never holds still is an honest answer; a lock that is not given in time would be none.
+        if (!(error instanceof PunctualError && error.code === "busy")) throw error;
+      }
+    }
+  }
+
+  const of = (one: { id: string; tenantId: string }) => ({ tenantId: one.tenantId, scheduleId: one.id });
+});
