@@ -103,7 +103,10 @@ export const INVARIANTS: readonly Invariant[] = [
        select r.schedule_id, a.fence, a.started_at,
               max(a.started_at) over (partition by r.schedule_id order by a.fence rows between unbounded preceding and 1 preceding) as before
          from attempt a join run r on r.scheduled_at = a.scheduled_at and r.id = a.run_id
-        where r.schedule_id = any($1::uuid[])) s
+         join schedule_revision v on v.schedule_id = r.schedule_id and v.revision = r.revision
+        where r.schedule_id = any($1::uuid[])
+          -- Runs that may run side by side start in no order: two claims read the clock and the sequence as they come.
+          and v.definition -> 'overlap' ->> 'policy' <> 'allow') s
       where before > started_at`,
   ),
   ofPeriod(

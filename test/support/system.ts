@@ -10,7 +10,7 @@ import { workerRole } from "../../src/app/roles/worker.ts";
 import { type RoleName, servicesOf } from "../../src/app/run-role.ts";
 import type { Authority } from "../../src/authority/authority.ts";
 import { createSchedule } from "../../src/authority/create-schedule.ts";
-import { type Definition, definitionSchema, type Payload } from "../../src/domain/definition.ts";
+import { definitionSchema, type Payload } from "../../src/domain/definition.ts";
 import { createRegistry, type DefinedJob } from "../../src/handlers/registry.ts";
 import { mintId, type Uuid } from "../../src/kernel/ids.ts";
 import { type Service, startAll, stopAll } from "../../src/kernel/service.ts";
@@ -142,38 +142,37 @@ export async function allSucceed(admin: pg.Pool, runs: number, withinMs = 30_000
 }
 
 /**
- * A schedule of `runs` instants, a second apart, all of them due: the scanner turns them into runs that do not wait for
- * one another.
+ * A schedule of `runs` instants, `everyMs` apart, of which the first was due `dueAgoMs` ago; by default all are due. The
+ * scanner turns them into runs that do not wait for one another.
  */
 export async function dueSchedule(
   authority: Authority,
   admin: pg.Pool,
-  one: { tenantId: Uuid; runs: number; job: string; payload?: Payload } & Partial<Pick<Definition, "retry" | "class">>,
+  one: { tenantId: Uuid; runs: number; job: string; payload?: Payload; everyMs?: number; dueAgoMs?: number },
 ): Promise<Uuid> {
-  const { tenantId, runs, job, payload = {}, ...more } = one;
+  const { tenantId, runs, job, payload = {}, everyMs = 1_000, dueAgoMs = runs * everyMs } = one;
   const made = await createSchedule(authority, {
     tenantId,
     actor: "test",
     name: job,
     labels: {},
     definition: definitionSchema.parse({
-      rule: { kind: "interval", everyMs: 1_000, anchorAt: 0 },
+      rule: { kind: "interval", everyMs, anchorAt: 0 },
       job: { kind: "function", name: job },
       overlap: { policy: "allow" },
       misfire: { policy: "latest", graceMs: 86_400_000 },
       retry: { maxAttempts: 10, baseMs: 1, capMs: 100 },
       maxRuns: runs,
-      ...more,
     }),
     payload,
   });
   if (made.kind !== "created") throw new Error(`not created: ${made.kind}`);
   await admin.query(
     `update schedule_cursor
-        set next_run_at = date_trunc('second', clock_timestamp()) - $2::int * interval '1 second',
-            next_due_at = date_trunc('second', clock_timestamp()) - $2::int * interval '1 second'
+        set next_run_at = date_trunc('second', clock_timestamp()) - $2::int * interval '1 ms',
+            next_due_at = date_trunc('second', clock_timestamp()) - $2::int * interval '1 ms'
       where schedule_id = $1`,
-    [made.schedule.id, runs],
+    [made.schedule.id, dueAgoMs],
   );
   return made.schedule.id;
 }

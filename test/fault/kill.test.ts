@@ -1,0 +1,128 @@
+import { appendFileSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { redisAvailable, testRedis } from "../support/redis.ts";
+import {
+  allSucceed,
+  type ChildNode,
+  countRuns,
+  dueSchedule,
+  type Node,
+  type NodeOptions,
+  spawnNode,
+  startNode,
+  until,
+} from "../support/system.ts";
+import { makeTemporaryFolder } from "../support/temporary-folder.ts";
+import { createWorld, type World } from "../support/world.ts";
+import { createLedger } from "./ledger.ts";
+
+let world: World;
+let folder: string;
+let nodes: { stop(): Promise<void> }[];
+const redis = redisAvailable ? testRedis() : undefined;
+
+beforeEach(async () => {
+  world = await createWorld();
+  folder = makeTemporaryFolder("punctual-kill-");
+  nodes = [];
+});
+afterEach(async () => {
+  for (const node of nodes) await node.stop();
+  rmSync(folder, { recursive: true, force: true });
+  await world.check();
+  await world.close();
+});
+
+async function start(roles: NodeOptions["roles"], jobs: Parameters<typeof startNode>[0]["jobs"] = []): Promise<Node> {
+  const node = await startNode({ roles, url: world.url, redis, jobs });
+  nodes.push(node);
+  return node;
+}
+
+function spawn(roles: NodeOptions["roles"]): Promise<ChildNode> {
+  return spawnNode({ roles, url: world.url, redis });
+}
+
+/** What attempts wrote: run, attempt, process. */
+function traces(file: string): { run: string; attempt: number; pid: number }[] {
+  appendFileSync(file, "");
+  const lines = readFileSync(file, "utf8").split("\n").filter(Boolean);
+  return lines.map((line) => {
+    const [run = "", attempt, pid] = line.split(" ");
+    return { run, attempt: Number(attempt), pid: Number(pid) };
+  });
+}
+
+test("runs of a worker that was killed in the middle are tried again by another, each with one result", async () => {
+  const file = join(folder, "traces");
+  await start(["scheduler", "relay", "sweeper"]);
+  const doomed = await spawn(["worker"]);
+  await dueSchedule(world.authority, world.admin, {
+    tenantId: world.tenantId,
+    runs: 12,
+    job: "test.append",
+    payload: { file, firstMs: 60_000 },
+  });
+  await until("all are running", async () => (await countRuns(world.admin))["running"] === 12);
+  await doomed.kill();
+  const heir = await spawn(["worker"]);
+  nodes.push(heir);
+  await allSucceed(world.admin, 12);
+  const second = traces(file).filter((one) => one.attempt === 2);
+  expect(new Set(second.map((one) => one.run)).size).toBe(12);
+  expect(second.every((one) => one.pid === heir.pid)).toBe(true);
+  const { rows } = await world.admin.query(
+    "select n, outcome, error_code, count(*)::int as runs from attempt group by 1, 2, 3 order by 1",
+  );
+  expect(rows).toEqual([
+    { n: 1, outcome: "expired", error_code: "lease-expired", runs: 12 },
+    { n: 2, outcome: null, error_code: null, runs: 12 },
+  ]);
+});
+
+/** The same "random" moments in every run (mulberry32). */
+function moments(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+test("schedulers that are killed again and again lose no instant and double none", async () => {
+  const SCHEDULES = 20;
+  const RUNS = 30;
+  const KILLS = 6;
+  const ledger = createLedger();
+  await start(["relay", "sweeper"]);
+  await start(["worker"], [ledger.job]);
+  for (let n = 0; n < SCHEDULES; n++) {
+    await dueSchedule(world.authority, world.admin, {
+      tenantId: world.tenantId,
+      runs: RUNS,
+      job: "test.count",
+      everyMs: 250,
+      dueAgoMs: 0,
+    });
+  }
+  const random = moments(7);
+  let child = await spawn(["scheduler"]);
+  for (let kills = 0; kills < KILLS; kills++) {
+    const next = spawn(["scheduler"]);
+    await sleep(random() * 400);
+    await child.kill();
+    child = await next;
+  }
+  nodes.push(child);
+  await allSucceed(world.admin, SCHEDULES * RUNS);
+  ledger.expectEachOnce(SCHEDULES * RUNS);
+  const { rows } = await world.admin.query(
+    `select count(*)::int as gaps from run r
+      where prev_scheduled_at is not null and scheduled_at - prev_scheduled_at <> interval '250 ms'`,
+  );
+  expect(rows).toEqual([{ gaps: 0 }]);
+});
