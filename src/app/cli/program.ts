@@ -1,0 +1,53 @@
+import { Command } from "commander";
+import { readVersion } from "../version.ts";
+import { createAct } from "./act.ts";
+import { doctorCommand } from "./doctor.ts";
+import { explain } from "./explain.ts";
+import { roleCommands } from "./roles.ts";
+import { runsCommand } from "./runs.ts";
+import { schedulesCommand } from "./schedules.ts";
+import { settingsOf } from "./settings.ts";
+import { EXIT } from "./usage.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Runs one command; resolves with its exit code, whatever happens. */
+export async function runCli(args: readonly string[], env: Environment): Promise<number> {
+  let exitCode: number = EXIT.ok;
+  const program = createProgram(env, (code) => {
+    exitCode = code;
+  });
+  try {
+    await program.parseAsync(args, { from: "user" });
+    return exitCode;
+  } catch (error) {
+    return explain(error, args.includes("--json") ? "json" : "sentence");
+  }
+}
+
+function createProgram(env: Environment, keep: (exitCode: number) => void): Command {
+  const act = createAct(() => settingsOf(env), keep);
+  const program = new Command("punctual")
+    .description("A multi-tenant job scheduler. What runs it, and what asks it.")
+    .version(readVersion())
+    .exitOverride()
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, "punctual: ")) })
+    .showHelpAfterError("(--help says more)")
+    .addHelpText(
+      "after",
+      `
+Examples:
+  punctual up
+  punctual schedules list
+  punctual runs watch --schedule key:run-summary
+  punctual doctor
+
+Settings come from the environment: docs/cli.md.`,
+    );
+  roleCommands(program.commandsGroup("Run it:"), act, env.PATH ?? "");
+  program.commandsGroup("Ask it:");
+  schedulesCommand(program.command("schedules").description("list, show and create schedules"), act);
+  runsCommand(program.command("runs").description("list, show and watch runs, fetch results"), act);
+  doctorCommand(program, act);
+  return program;
+}

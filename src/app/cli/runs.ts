@@ -1,0 +1,102 @@
+import type { Command } from "commander";
+import type { Attempt, Run } from "../../client/types.ts";
+import type { Act } from "./act.ts";
+import { pageOptions, readLimit } from "./page.ts";
+import { printFields, printJson, printLine, printTable } from "./print.ts";
+import { resultCommand } from "./run-result.ts";
+import { type ClientOptions, clientFor, withClientOptions } from "./target.ts";
+import { watchCommand } from "./watch.ts";
+import { showBytes, showJob, showUtc } from "./words.ts";
+
+type Filters = { state?: string; class?: string; trigger?: string; from?: string; to?: string; after?: string };
+type ListOptions = ClientOptions & Filters & { schedule?: string; limit: string };
+
+export function runsCommand(group: Command, act: Act): void {
+  group.addHelpText(
+    "after",
+    `
+Examples:
+  punctual runs list --schedule key:sales-report --state failed
+  punctual runs watch run_01jd…
+  punctual runs result run_01jd… --output report.html`,
+  );
+
+  withClientOptions(pageOptions(group.command("list").description("list runs, latest nominal instant first")))
+    .option("--schedule <schedule>", "only runs of this schedule (id or key:<key>)")
+    .option("--state <state>", "only runs in this state")
+    .option("--class <class>", "only runs of this class")
+    .option("--trigger <trigger>", "only runs with this cause: schedule, manual, backfill, catch-up or api")
+    .option("--from <instant>", "nominal instants from here on, such as 2026-10-01T09:00:00Z")
+    .option("--to <instant>", "nominal instants before this")
+    .action(
+      act(async (config, { json, url, key, schedule, limit, ...filters }: ListOptions) => {
+        const client = clientFor({ ...(url && { url }), ...(key && { key }) }, config);
+        const page = await client.runs.list({
+          limit: readLimit(limit),
+          ...(schedule === undefined ? {} : { scheduleId: schedule }),
+          ...filters,
+        });
+        if (json) return printJson(page);
+        printTable(
+          ["RUN", "STATE", "SCHEDULED (UTC)", "STARTED", "FINISHED", "ATTEMPT", "JOB"],
+          page.items.map((run) => [
+            run.runId,
+            run.state,
+            showUtc(run.scheduledAt),
+            showUtc(run.startedAt),
+            showUtc(run.finishedAt),
+            String(run.attempt),
+            showJob(run.job),
+          ]),
+        );
+        if (page.next !== null) printLine(`More: --after ${page.next}`);
+      }),
+    );
+
+  withClientOptions(group.command("get <run>").description("show one run and its attempts")).action(
+    act(async (config, options: ClientOptions, id: string) => {
+      const client = clientFor(options, config);
+      const run = await client.runs.get(id);
+      const attempts = await client.runs.attempts(id);
+      if (options.json) return printJson({ ...run, attempts });
+      printRun(run, attempts);
+    }),
+  );
+
+  watchCommand(group, act);
+  resultCommand(group, act);
+}
+
+function printRun(run: Run, attempts: readonly Attempt[]): void {
+  printFields({
+    run: run.runId,
+    schedule: run.scheduleId,
+    state: run.state,
+    "skipped for": run.skipReason,
+    "held by": run.heldBy === "none" ? null : run.heldBy,
+    job: showJob(run.job),
+    class: run.class,
+    trigger: run.trigger,
+    payload: JSON.stringify(run.payload),
+    scheduled: showUtc(run.scheduledAt),
+    due: showUtc(run.dueAt),
+    started: showUtc(run.startedAt),
+    finished: showUtc(run.finishedAt),
+    cancellation: run.cancellationRequested ? "requested" : null,
+    error: run.error && `${run.error.code}: ${run.error.message}`,
+    result: run.result && `${showBytes(run.result.size)} ${run.result.mediaType ?? ""}`,
+  });
+  if (attempts.length === 0) return;
+  printLine("");
+  printTable(
+    ["ATTEMPT", "OUTCOME", "STARTED (UTC)", "ENDED", "WORKER", "ERROR"],
+    attempts.map((one) => [
+      String(one.attempt),
+      one.outcome,
+      showUtc(one.startedAt),
+      showUtc(one.endedAt),
+      one.worker,
+      one.error === null ? "" : `${one.error.code}: ${one.error.message}`,
+    ]),
+  );
+}

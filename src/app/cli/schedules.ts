@@ -1,0 +1,76 @@
+import type { Command } from "commander";
+import type { Schedule } from "../../client/types.ts";
+import type { Act } from "./act.ts";
+import { createScheduleCommand } from "./create-schedule.ts";
+import { pageOptions, readLimit } from "./page.ts";
+import { printFields, printJson, printLine, printTable } from "./print.ts";
+import { type ClientOptions, clientFor, withClientOptions } from "./target.ts";
+import { showJob, showNext, showRule, showUtc } from "./words.ts";
+
+type ListOptions = ClientOptions & { status?: string; label?: string; limit: string; after?: string };
+
+export function schedulesCommand(group: Command, act: Act): void {
+  group.addHelpText(
+    "after",
+    `
+Examples:
+  punctual schedules list --status paused
+  punctual schedules get key:sales-report
+  punctual schedules create --name "Sales" --cron "0 9 * * 1-5" --tz America/New_York --job report.run-summary@1`,
+  );
+
+  withClientOptions(pageOptions(group.command("list").description("list schedules, newest first")))
+    .option("--status <status>", "only these: active, paused, finished or deleted (default: all but deleted)")
+    .option("--label <name=value>", "only those with this label")
+    .action(
+      act(async (config, { status, label, limit, after, ...options }: ListOptions) => {
+        const page = await clientFor(options, config).schedules.list({
+          limit: readLimit(limit),
+          ...(status === undefined ? {} : { status }),
+          ...(label === undefined ? {} : { label }),
+          ...(after === undefined ? {} : { after }),
+        });
+        if (options.json) return printJson(page);
+        printTable(
+          ["SCHEDULE", "NAME", "STATUS", "RULE", "NEXT RUN"],
+          page.items.map((one) => [nameOf(one), one.name, one.status, showRule(one.rule), showNext(one)]),
+        );
+        if (page.next !== null) printLine(`More: --after ${page.next}`);
+      }),
+    );
+
+  withClientOptions(group.command("get <schedule>").description("show one schedule, by id or key:<key>")).action(
+    act(async (config, options: ClientOptions, schedule: string) => {
+      const found = await clientFor(options, config).schedules.get(schedule);
+      if (options.json) return printJson(found);
+      printSchedule(found);
+    }),
+  );
+
+  createScheduleCommand(group, act);
+}
+
+/** What can be typed back: the key where there is one, for it is shorter. */
+function nameOf(schedule: Schedule): string {
+  return schedule.key === null ? schedule.scheduleId : `key:${schedule.key}`;
+}
+
+export function printSchedule(schedule: Schedule): void {
+  printFields({
+    schedule: schedule.scheduleId,
+    key: schedule.key,
+    name: schedule.name,
+    status: schedule.status,
+    rule: showRule(schedule.rule),
+    "next run": showNext(schedule),
+    job: showJob(schedule.job),
+    class: schedule.class,
+    payload: JSON.stringify(schedule.payload),
+    labels: Object.entries(schedule.labels)
+      .map(([name, value]) => `${name}=${value}`)
+      .join(" "),
+    revision: String(schedule.revision),
+    created: showUtc(schedule.createdAt),
+    changed: showUtc(schedule.updatedAt),
+  });
+}

@@ -1,0 +1,127 @@
+import type { Command } from "commander";
+import type { Client } from "../../client/client.ts";
+import type { ListedRun, Run, RunState } from "../../client/types.ts";
+import { type Clock, systemClock } from "../../kernel/clock.ts";
+import type { Act } from "./act.ts";
+import { printJson, printLine, visible } from "./print.ts";
+import { type ClientOptions, clientFor, withClientOptions } from "./target.ts";
+import { EXIT, UsageError } from "./usage.ts";
+import { showUtc } from "./words.ts";
+
+type WatchOptions = ClientOptions & { schedule?: string; newest: string; timeout?: string };
+
+/** Worst first: with several runs, the worst end decides. */
+const EXIT_OF: Readonly<Partial<Record<RunState, number>>> = { failed: 3, canceled: 4, skipped: 5 };
+const STILL_OPEN = 6;
+
+const FIRST_NAP_MS = 200;
+const LONGEST_NAP_MS = 2_000;
+
+export function watchCommand(group: Command, act: Act): void {
+  withClientOptions(
+    group
+      .command("watch [run]")
+      .description("follow a run, or the newest ones, until it has ended; the exit code tells how"),
+  )
+    .option("--schedule <schedule>", "without a run: only runs of this schedule")
+    .option("--newest <n>", "without a run: how many, 1 to 20", "1")
+    .option("--timeout <seconds>", "stop watching after so long")
+    .addHelpText(
+      "after",
+      `
+Exit codes: 0 succeeded, 3 failed, 4 canceled, 5 skipped, 6 still open at the timeout.
+
+Example:
+  punctual runs watch --schedule key:run-summary --timeout 90`,
+    )
+    .action(
+      act(async (config, { schedule, newest, timeout, ...options }: WatchOptions, id: string) => {
+        const wholeNewest = readWhole("--newest", newest, 20);
+        const untilMs = timeout === undefined ? Number.POSITIVE_INFINITY : readWhole("--timeout", timeout, 1e6) * 1000;
+        const client = clientFor(options, config);
+        const show = options.json ? printJson : printChange;
+        const deadline = deadlineIn(untilMs, systemClock);
+        const ids = id === "" ? await findNewest(client, schedule, wholeNewest, deadline) : [id];
+        return follow(client, ids, show, deadline);
+      }),
+    );
+}
+
+type Deadline = { passed(): boolean; nap(ms: number): Promise<void> };
+
+function deadlineIn(ms: number, clock: Clock): Deadline {
+  const startedMs = clock.monotonic();
+  const leftMs = () => ms - (clock.monotonic() - startedMs);
+  return { passed: () => leftMs() <= 0, nap: (napMs) => clock.sleep(Math.min(napMs, leftMs())) };
+}
+
+/** Waits for the first run where there is none yet. */
+async function findNewest(
+  client: Client,
+  schedule: string | undefined,
+  limit: number,
+  deadline: Deadline,
+): Promise<string[]> {
+  for (;;) {
+    const { items } = await client.runs.list({ limit, ...(schedule === undefined ? {} : { scheduleId: schedule }) });
+    if (items.length > 0 || deadline.passed()) return items.map((run) => run.runId);
+    await deadline.nap(LONGEST_NAP_MS);
+  }
+}
+
+/** Shows every change of these runs until all have ended; answers the exit code. */
+async function follow(
+  client: Client,
+  ids: readonly string[],
+  show: (run: Run) => void,
+  deadline: Deadline,
+): Promise<number> {
+  const open = new Map(ids.map((id) => [id, ""]));
+  let exitCode: number = ids.length === 0 ? STILL_OPEN : EXIT.ok;
+  let napMs = FIRST_NAP_MS;
+  while (open.size > 0) {
+    for (const [id, before] of open) {
+      const run = await client.runs.get(id);
+      const now = `${run.state} ${run.attempt} ${run.worker} ${run.cancellationRequested}`;
+      if (now !== before) {
+        show(run);
+        napMs = FIRST_NAP_MS;
+      }
+      open.set(id, now);
+      if (run.finishedAt === null) continue;
+      open.delete(id);
+      exitCode = worse(exitCode, EXIT_OF[run.state] ?? EXIT.ok);
+    }
+    if (open.size === 0) return exitCode;
+    if (deadline.passed()) return STILL_OPEN;
+    await deadline.nap(napMs);
+    napMs = Math.min(LONGEST_NAP_MS, napMs * 1.5);
+  }
+  return exitCode;
+}
+
+function worse(a: number, b: number): number {
+  if (a === EXIT.ok || b === EXIT.ok) return Math.max(a, b);
+  return Math.min(a, b);
+}
+
+function printChange(run: ListedRun): void {
+  const facts = [
+    run.runId,
+    run.state.padEnd(9),
+    `scheduled ${showUtc(run.scheduledAt)}`,
+    run.attempt > 0 ? `attempt ${run.attempt}` : "",
+    run.worker === null ? "" : `on ${run.worker}`,
+    run.finishedAt === null ? "" : `ended ${showUtc(run.finishedAt)}`,
+    run.skipReason ?? "",
+    run.error === null ? "" : `${run.error.code}: ${run.error.message}`,
+    run.finishedAt === null && run.cancellationRequested ? "cancellation requested" : "",
+  ];
+  printLine(visible(facts.filter((fact) => fact !== "").join("  ")));
+}
+
+function readWhole(option: string, text: string, most: number): number {
+  const value = Number(text);
+  if (/^\d{1,7}$/.test(text) && value >= 1 && value <= most) return value;
+  throw new UsageError(`${option}: found "${text}"; allowed: a whole number from 1 to ${most}`);
+}

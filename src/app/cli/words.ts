@@ -1,0 +1,40 @@
+import type { Rule, Schedule } from "../../client/types.ts";
+
+/** How tables say things. No clock and no zone of this machine is asked: instants are the server's. */
+
+/** `2026-11-30T09:00:00-05:00[America/New_York]` as people read it. */
+export function showLocal(local: string): string {
+  const parts = /^(\d{4}-\d\d-\d\d)T([\d:.]+)([+-]\d\d:\d\d|Z)\[(.+)\]$/.exec(local);
+  return parts === null ? local : `${parts[1]} ${parts[2]} ${parts[3]} ${parts[4]}`;
+}
+
+/** RFC 3339 in UTC as people read it. */
+export function showUtc(instant: string | null): string {
+  return instant === null ? "" : instant.replace("T", " ").replace(/(\.\d+)?Z$/, "Z");
+}
+
+export function showRule(rule: Rule): string {
+  if (rule.kind === "cron") return `${rule.expression} ${rule.zone}`;
+  if (rule.kind === "interval") return `every ${showInterval(rule)}`;
+  if (rule.kind === "once") return `once at ${rule.at}`;
+  return rule.kind;
+}
+
+function showInterval(rule: Rule): string {
+  const every = rule.every as { n: number; unit: string } | undefined;
+  return every === undefined ? `${rule.everyMs} ms` : `${every.n} ${every.unit}`;
+}
+
+export function showNext(schedule: Schedule): string {
+  if (schedule.fault !== null) return `cannot be computed: ${schedule.fault}`;
+  return schedule.nextRun === null ? "" : showLocal(schedule.nextRun.local);
+}
+
+export function showJob(job: { name: string; version: number } | null): string {
+  return job === null ? "" : `${job.name}@${job.version}`;
+}
+
+export function showBytes(size: number): string {
+  if (size < 1000) return `${size} bytes`;
+  return size < 1_000_000 ? `${(size / 1000).toFixed(1)} kB` : `${(size / 1_000_000).toFixed(1)} MB`;
+}

@@ -1,0 +1,20 @@
+import { sql } from "../../store/database.ts";
+import { type Check, finding, ok } from "./check.ts";
+
+const READ = sql(
+  "doctor_faults",
+  "select schedule_id, tenant_id, fault from schedule_cursor where fault is not null order by fault_retry_at limit 5",
+);
+
+export const faultsCheck: Check = {
+  name: "every rule can be computed",
+  async examine({ careful }) {
+    const rows = await careful.query(READ);
+    if (rows.length === 0) return ok("no schedule has a fault");
+    return finding(
+      "schedules have rules that cannot be computed, so they have no next instant",
+      "revise these schedules, or bring back the calendar or zone they name; they recover by themselves",
+      rows,
+    );
+  },
+};
