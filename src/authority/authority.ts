@@ -6,6 +6,7 @@ import type { FaultPoints } from "../kernel/faults.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Metrics } from "../kernel/metrics.ts";
 import { type Database, isDeadlock, sqlStateOf, type Transaction } from "../store/database.ts";
+import { isNoFault } from "./refusal.ts";
 import { createRevisionCache, type RevisionCache } from "./revisions.ts";
 
 /**
@@ -68,6 +69,7 @@ export function createAuthority(
             work,
           );
         } catch (error) {
+          if (isNoFault(error)) throw error;
           metrics.verbFaults.inc({ verb, code: sqlStateOf(error) ?? codeOf(error) });
           if (!isDeadlock(error) || tries >= DEADLOCK_TRIES) throw error;
           log.warn({ verb, tries }, "a verb met a deadlock and is tried again");

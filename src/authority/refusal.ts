@@ -14,6 +14,11 @@ class Refusal<T> extends Error {
 /** What was to be decided is moving in another transaction: look again in a new one. */
 class LookAgain extends Error {}
 
+/** Thrown to roll back with an answer, or to look again: nothing has gone wrong. */
+export function isNoFault(error: unknown): boolean {
+  return error instanceof Refusal || error instanceof LookAgain;
+}
+
 export function refuse<T>(answer: T): never {
   throw new Refusal(answer);
 }

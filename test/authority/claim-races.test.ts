@@ -147,19 +147,16 @@ describe("claims that meet each other", () => {
     expect(grants).toMatchObject([{ runId, attempt: 1 }]);
   });
 
-  it("a lease is counted from after the last lock wait", async () => {
-    const runId = await born();
-    await world.admin.query("insert into usage (tenant_id, class) values ($1, 'short') on conflict do nothing", [
-      world.tenantId,
-    ]);
+  it("where a limit is waited for, the lease is counted from after that wait", async () => {
+    const tenantId = await world.newTenant("limited");
+    await world.admin.query("insert into usage (tenant_id, class, max_running) values ($1, 'short', 5)", [tenantId]);
+    const runId = await bear(world, await world.newSchedule({ tenantId }), 5000);
     const stranger = await world.stranger();
-    await stranger.query("select 1 from usage where tenant_id = $1 for update", [world.tenantId]);
+    await stranger.query("select 1 from usage where tenant_id = $1 for update", [tenantId]);
     const claim = world.claim(await hintsOf(world, runId));
     await world.lockWaits();
-    const [{ now }] = (await stranger.query("select extract(epoch from clock_timestamp()) * 1000 as now")) as [
-      { now: string },
-    ];
+    const [now] = await stranger.query("select extract(epoch from clock_timestamp()) * 1000 as at");
     await stranger.commit();
-    expect((await claim).grants[0]!.startedAt).toBeGreaterThan(Number(now));
+    expect((await claim).grants[0]!.startedAt).toBeGreaterThan(Number(now!.at));
   });
 });

@@ -94,7 +94,9 @@ describe("what a claim answers", () => {
   });
 
   it("a start deadline that passes while the claim waits for the usage row loses nothing", async () => {
-    const scheduleId = await world.newSchedule({ startDeadlineMs: 1_000_000 });
+    const tenantId = await world.newTenant("limited and late");
+    await world.admin.query("insert into usage (tenant_id, class, max_running) values ($1, 'short', 5)", [tenantId]);
+    const scheduleId = await world.newSchedule({ tenantId, startDeadlineMs: 1_000_000 });
     const runId = await bear(world, scheduleId, 2000);
     const [{ deadline }] = (
       await world.admin.query(
@@ -104,10 +106,7 @@ describe("what a claim answers", () => {
       )
     ).rows;
     const stranger = await world.stranger();
-    await stranger.query("insert into usage (tenant_id, class) values ($1, 'short') on conflict do nothing", [
-      world.tenantId,
-    ]);
-    await stranger.query("select 1 from usage where tenant_id = $1 for update", [world.tenantId]);
+    await stranger.query("select 1 from usage where tenant_id = $1 for update", [tenantId]);
     const claim = world.claim(await hintsOf(world, runId));
     await world.lockWaits();
     await world.passes(Number(deadline));

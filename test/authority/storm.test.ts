@@ -71,7 +71,7 @@ describe("everything at once", () => {
       );
       for (const one of schedules) await world.makeDue(one.id, 2500);
       const sessions = [world.another(), world.another(), world.another(), world.another()];
-      await Promise.all(sessions.map((authority, i) => storm(authority, chanceOf(seed * 100 + i), schedules, 110)));
+      await Promise.all(sessions.map((authority, i) => storm(authority, chanceOf(seed * 100 + i), schedules, 160)));
       await world.check();
       const codes = await Promise.all(
         sessions.map(async (authority) =>
@@ -185,17 +185,17 @@ describe("everything at once", () => {
         },
       ],
       [
-        8,
+        5,
         async () => {
           const rows = await look("true");
           if (rows.length > 0)
             await cancelRuns(
               authority,
-              some(rows, 6).map((row) => ({ tenantId: row.tenant_id, runId: row.id })),
+              some(rows, 4).map((row) => ({ tenantId: row.tenant_id, runId: row.id })),
             );
         },
       ],
-      [6, () => runNow(authority, { ...of(pick(schedules)), actor: "storm" })],
+      [24, () => runNow(authority, { ...of(pick(schedules)), actor: "storm" })],
       [3, () => pauseSchedule(authority, { ...of(pick(schedules)), actor: "storm" })],
       [5, () => resumeSchedule(authority, { ...of(pick(schedules)), actor: "storm" })],
       [
