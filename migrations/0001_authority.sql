@@ -149,8 +149,8 @@ create table schedule_revision (
   revision integer not null,
   actor text not null,
   created_at timestamptz not null,
-  definition jsonb not null,
-  payload jsonb not null,
+  definition json not null, -- json, not jsonb: read far more often than looked into, and printed at no cost
+  payload json not null,
   primary key (schedule_id, revision)
 );
 

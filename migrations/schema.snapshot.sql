@@ -420,8 +420,8 @@ table schedule_revision
   column revision integer not null
   column actor text not null
   column created_at timestamp with time zone not null
-  column definition jsonb not null
-  column payload jsonb not null
+  column definition json not null
+  column payload json not null
   constraint schedule_revision_pkey PRIMARY KEY (schedule_id, revision)
   CREATE UNIQUE INDEX schedule_revision_pkey ON public.schedule_revision USING btree (schedule_id, revision)
 

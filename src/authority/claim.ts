@@ -9,10 +9,11 @@ import { insertAttempts, readGrantsOf, type SavedGrant, startLiveRuns } from "..
 import { type LiveRun, lockLiveRunsSkipping, readLiveRuns } from "../store/live-runs.ts";
 import { deleteOutbox, lockOutboxSkipping, lockOutboxWaiting, type OutboxRow, readOutboxIds } from "../store/outbox.ts";
 import { readOwnWork } from "../store/own-work.ts";
-import { addUsage, countLanes, laneKey, lockUsage } from "../store/usage.ts";
+import { addUsage, countLanes, type LaneKey, laneKey, lockUsage, readUsage, type Usage } from "../store/usage.ts";
 import type { Authority } from "./authority.ts";
 import { type Departure, depart } from "./depart.ts";
 import { type PutBack, putBack } from "./put-back.ts";
+import { lookAgain, transactOrRefuse } from "./refusal.ts";
 import { readServer } from "./server.ts";
 
 /** One hint that a worker fetched, or one outbox row taken directly. */
@@ -58,7 +59,7 @@ export type ClaimOutcome = {
  * Replay  a repeat of the claim waits for its outbox rows, then finds its claim id: the same grants.
  */
 export async function claimRuns(authority: Authority, request: ClaimRequest): Promise<ClaimOutcome> {
-  const claimed = await authority.transact("claim", async (tx) => {
+  const claimed = await transactOrRefuse(authority, "claim", async (tx) => {
     const counts = { claimed: 0, "put-back": 0, canceled: 0, "missed-deadline": 0, gone: 0, busy: 0 };
     if (request.repeated) {
       await lockOutboxWaiting(
@@ -82,10 +83,8 @@ export async function claimRuns(authority: Authority, request: ClaimRequest): Pr
     const ended = await endThoseThatMayNotStart(tx, live);
     for (const one of ended) counts[one.state === "canceled" ? "canceled" : "missed-deadline"]++;
 
-    const usage = await lockUsage(
-      tx,
-      locked.map((row) => ({ tenantId: row.tenant_id, class: row.class })),
-    );
+    const lanes = locked.map((row) => ({ tenantId: row.tenant_id, class: row.class }));
+    const usage = await readLanes(tx, lanes);
     const server = await readServer(tx, live.size);
     const nowAt = server.now;
     // Row numbers repeat after a restore: a hint of another epoch names some other row.
@@ -97,7 +96,7 @@ export async function claimRuns(authority: Authority, request: ClaimRequest): Pr
     const granted: LiveRun[] = [];
     const back: PutBack[] = [];
     for (const row of rows) {
-      const lane = usage.get(laneKey({ tenantId: row.tenant_id, class: row.class }))!;
+      const lane = usage.lanes.get(laneKey({ tenantId: row.tenant_id, class: row.class }))!;
       for (const id of row.runs) {
         const run = live.get(id);
         if (run === undefined) {
@@ -138,9 +137,11 @@ export async function claimRuns(authority: Authority, request: ClaimRequest): Pr
       const leaseUntil = nowAt + authority.settings.lease.ttlMs;
       await startLiveRuns(tx, grants, { claimId: request.claimId, worker: request.worker, nowAt, leaseUntil });
       await insertAttempts(tx, grants, { claimId: request.claimId, worker: request.worker, nowAt });
-      await addUsage(tx, countLanes(granted, 1));
     }
-    await putBack(tx, back, usage, nowAt);
+    await putBack(tx, back, usage.lanes, nowAt);
+    const counted = await addUsage(tx, countLanes(granted, 1));
+    // A limit set since our plain read: look again, this time under the lock.
+    if (!usage.limited && [...counted.values()].some((lane) => lane.max_running !== null)) lookAgain();
     await authority.faults.reach("claim:written");
     counts.claimed = granted.length;
     counts["put-back"] = back.length;
@@ -159,6 +160,19 @@ export async function claimRuns(authority: Authority, request: ClaimRequest): Pr
   for (const one of claimed.ended) metrics.runsEnded.inc({ class: one.run.class, state: one.state });
   if (claimed.outcome.counts["put-back"] > 0 || claimed.ended.length > 0) authority.signals.outboxGrew(0);
   return claimed.outcome;
+}
+
+/**
+ * Limits are exact because they are decided under the usage row's lock. Lanes that have no limit need no decision, only
+ * counting, and that comes last, so that nobody waits for them while a claim is written.
+ */
+async function readLanes(
+  tx: Transaction,
+  lanes: readonly LaneKey[],
+): Promise<{ lanes: Map<string, Usage>; limited: boolean }> {
+  const seen = await readUsage(tx, lanes);
+  const unlimited = lanes.every((lane) => seen.get(laneKey(lane))?.max_running === null);
+  return unlimited ? { lanes: seen, limited: false } : { lanes: await lockUsage(tx, lanes), limited: true };
 }
 
 /** Locks the outbox rows of hints; tells rows that somebody else holds from rows that are gone. */

@@ -14,7 +14,7 @@ import {
 } from "../store/endings.ts";
 import type { LiveRun } from "../store/live-runs.ts";
 import { insertIntents, type OutboxRow } from "../store/outbox.ts";
-import { addUsage, countLanes, lockUsage } from "../store/usage.ts";
+import { addUsage, countLanes } from "../store/usage.ts";
 import { instantArray, plainArray } from "../store/values.ts";
 import { handOn, slotsHeldBy } from "./hand-on.ts";
 
@@ -71,13 +71,7 @@ export async function depart(tx: Transaction, departures: readonly Departure[], 
   ];
 
   const running = departures.map((one) => one.run).filter((run) => run.state === "running");
-  if (running.length > 0) {
-    await lockUsage(
-      tx,
-      running.map((run) => ({ tenantId: run.tenant_id, class: run.class })),
-    );
-    await addUsage(tx, countLanes(running, -1));
-  }
+  await addUsage(tx, countLanes(running, -1));
   return intents;
 }
 

@@ -22,15 +22,25 @@ export type RevisionCache = {
 
 const SELECT = sql(
   "revisions_load",
-  `select r.schedule_id, r.revision, r.definition, r.payload
+  `select r.schedule_id, r.revision, r.definition::text as definition, r.payload::text as payload
      from unnest($1::uuid[], $2::int[]) as k (schedule_id, revision)
      join schedule_revision r using (schedule_id, revision)`,
 );
 
 export function createRevisionCache(zones: ZoneSource): RevisionCache {
   const revisions = new LRUCache<string, Revision>({ max: 200_000 });
-  const rules = new LRUCache<string, ReturnType<typeof compileRule>>({ max: 10_000 });
+  // Thousands of schedules are made of the same few texts; equal ones are parsed once and share one object.
+  const parsed = new LRUCache<string, object>({ max: 20_000 });
+  const compiled = new WeakMap<object, ReturnType<typeof compileRule>>();
   const nameOf = (key: RevisionKey) => `${key.scheduleId} ${key.revision}`;
+
+  function parse(text: string): object {
+    const known = parsed.get(text);
+    if (known !== undefined) return known;
+    const fresh: object = JSON.parse(text);
+    parsed.set(text, fresh);
+    return fresh;
+  }
 
   return {
     async load(db, keys) {
@@ -41,12 +51,15 @@ export function createRevisionCache(zones: ZoneSource): RevisionCache {
       }
       if (missing.size === 0) return;
       const wanted = [...missing.values()];
-      const rows = await db.query<{ schedule_id: Uuid; revision: number } & Revision>(SELECT, [
+      const rows = await db.query<{ schedule_id: Uuid; revision: number; definition: string; payload: string }>(SELECT, [
         plainArray(wanted.map((key) => key.scheduleId)),
         plainArray(wanted.map((key) => key.revision)),
       ]);
       for (const row of rows) {
-        revisions.set(`${row.schedule_id} ${row.revision}`, { definition: row.definition, payload: row.payload });
+        revisions.set(`${row.schedule_id} ${row.revision}`, {
+          definition: parse(row.definition) as Definition,
+          payload: parse(row.payload) as Payload,
+        });
       }
     },
     get(key) {
@@ -58,14 +71,11 @@ export function createRevisionCache(zones: ZoneSource): RevisionCache {
       return this.get(key).definition;
     },
     rule(definition) {
-      // Bursts share rules: thousands of schedules say the same few things.
-      const text = JSON.stringify(definition.rule);
-      let compiled = rules.get(text);
-      if (compiled === undefined) {
-        compiled = compileRule(definition.rule, zones);
-        rules.set(text, compiled);
-      }
-      return compiled;
+      const known = compiled.get(definition.rule);
+      if (known !== undefined) return known;
+      const fresh = compileRule(definition.rule, zones);
+      compiled.set(definition.rule, fresh);
+      return fresh;
     },
   };
 }

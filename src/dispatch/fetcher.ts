@@ -33,7 +33,7 @@ export function createFetcher(options: {
 
   function wake(): void {
     woken = true;
-    nap?.abort();
+    nap?.abort("woken");
   }
 
   async function run(): Promise<void> {
@@ -94,7 +94,7 @@ export function createFetcher(options: {
     wake,
     async stop() {
       stopping.abort();
-      nap?.abort();
+      nap?.abort("woken");
       await running;
       await Promise.all(claiming);
     },

@@ -26,7 +26,6 @@ export function createHeartbeats(options: { authority: Authority; held: HeldAtte
   let timer: Timer | undefined;
   let stopped = false;
   let beating: Promise<void> | undefined;
-  let beatAtMs = Number.NEGATIVE_INFINITY;
 
   function tell(attempt: HeldAttempt, reason: StopReason): void {
     if (attempt.stop.signal.aborted) return;
@@ -41,17 +40,22 @@ export function createHeartbeats(options: { authority: Authority; held: HeldAtte
       if (nowMs >= attempt.deadlineMs) tell(attempt, "deadline");
       else if (nowMs >= attempt.trustedUntilMs) tell(attempt, "lease-doubtful");
     }
-    if (beating === undefined && nowMs - beatAtMs >= lease.heartbeatMs) {
-      beatAtMs = nowMs;
-      beating = beatAll().finally(() => {
+    if (beating === undefined && isAnyDue(nowMs)) {
+      beating = beatAll(nowMs).finally(() => {
         beating = undefined;
       });
     }
     if (!stopped) timer = clock.after(LOOK_EVERY_MS, look);
   }
 
-  async function beatAll(): Promise<void> {
-    const attempts = [...held.all()];
+  function isAnyDue(nowMs: number): boolean {
+    for (const attempt of held.all()) if (nowMs - attempt.renewedMs >= lease.heartbeatMs) return true;
+    return false;
+  }
+
+  /** Beats for every lease that is due or soon will be, together. Most attempts end before they ever need one. */
+  async function beatAll(nowMs: number): Promise<void> {
+    const attempts = [...held.all()].filter((attempt) => nowMs - attempt.renewedMs >= lease.heartbeatMs * 0.7);
     const busy: HeldAttempt[] = [];
     for (let at = 0; at < attempts.length; at += BATCH) busy.push(...(await beat(attempts.slice(at, at + BATCH))));
     // A row that somebody held for a moment is tried again by itself.
@@ -71,12 +75,14 @@ export function createHeartbeats(options: { authority: Authority; held: HeldAtte
         const outcome = outcomes[i]!;
         if (outcome.kind === "busy") return true;
         if (outcome.kind === "renewed") {
+          attempt.renewedMs = sentAtMs;
           attempt.trustedUntilMs = Math.min(trustedUntil(sentAtMs, lease), attempt.deadlineMs);
           if (outcome.cancelRequested) tell(attempt, "canceled");
         } else tell(attempt, outcome.kind === "deadline" ? "deadline" : "stale-fence");
         return false;
       });
     } catch (error) {
+      // The next look tries again; the trust window says when it is too late.
       log.warn({ attempts: attempts.length, reason: messageOf(error) }, "heartbeats could not be sent");
       return [];
     }

@@ -10,6 +10,8 @@ export type HeldAttempt = {
   readonly stop: AbortController;
   /** Monotonic ms of this process until which the lease is trusted. */
   trustedUntilMs: number;
+  /** Monotonic ms at which the lease was given or last renewed. */
+  renewedMs: number;
   /** Monotonic ms at which the attempt is over at the latest. */
   readonly deadlineMs: number;
   /** Its handler has settled: what remains is the report. */

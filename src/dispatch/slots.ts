@@ -2,6 +2,7 @@
 export type Slots = {
   readonly classes: readonly string[];
   free(class_: string): number;
+  used(class_: string): number;
   take(class_: string, runs: number): void;
   giveBack(class_: string, runs: number): void;
   /** Calls back whenever a slot of the class becomes free. */
@@ -21,6 +22,7 @@ export function createSlots(sizes: Readonly<Record<string, number>>): Slots {
   return {
     classes: Object.keys(sizes).filter((class_) => sizes[class_]! > 0),
     free: (class_) => (sizes[class_] ?? 0) - (used.get(class_) ?? 0),
+    used: (class_) => used.get(class_) ?? 0,
     take(class_, runs) {
       used.set(class_, (used.get(class_) ?? 0) + runs);
     },

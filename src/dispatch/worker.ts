@@ -80,6 +80,7 @@ export function createWorker(options: WorkerOptions): Worker {
       everyMs: ANNOUNCE_EVERY_MS,
       idleMs: ANNOUNCE_EVERY_MS,
       async pass() {
+        for (const class_ of slots.classes) metrics.slotsInUse.set({ class: class_ }, slots.used(class_));
         await announceWorker(authority, {
           id: options.id,
           name: options.name,
@@ -98,18 +99,17 @@ export function createWorker(options: WorkerOptions): Worker {
         grant,
         stop: new AbortController(),
         trustedUntilMs,
+        renewedMs: clock.monotonic(),
         deadlineMs: clock.monotonic() + (grant.deadlineAt - grant.startedAt),
         settled: false,
       };
       held.add(attempt);
       slots.take(grant.class, 1);
       fairness.started(grant.tenantId, grant.class, 1);
-      metrics.slotsInUse.inc({ class: grant.class });
       const startedMs = clock.monotonic();
       void runAttempt(tools, attempt).finally(() => {
         slots.observe(grant.class, clock.monotonic() - startedMs);
         held.remove(attempt);
-        metrics.slotsInUse.dec({ class: grant.class });
         fairness.ended(grant.tenantId, grant.class, 1);
         slots.giveBack(grant.class, 1);
       });

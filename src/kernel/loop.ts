@@ -60,11 +60,11 @@ export function createLoop(page: Pass, deps: { clock: Clock; log: Log; metrics: 
     },
     wake() {
       woken = true;
-      nap?.abort();
+      nap?.abort("woken");
     },
     async stop() {
       stopping.abort();
-      nap?.abort();
+      nap?.abort("woken");
       await running;
     },
   };

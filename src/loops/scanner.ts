@@ -9,7 +9,10 @@ import type { Pass } from "../kernel/loop.ts";
 import type { PublishMarked } from "./publish-marked.ts";
 import type { Windows } from "./windows.ts";
 
-const BATCH = 1000;
+/** Cursors looked at together, so that their runs can be put together by tenant: fewer, fuller hints. */
+const LOOK = 4_000;
+/** Cursors settled in one transaction. */
+const BATCH = 1_000;
 /** Cursors due longer ago than this are overdue: they come after on-time work, on a budget of their own. */
 const ON_TIME_MS = 10_000;
 const OVERDUE_EVERY_MS = 1_000;
@@ -41,12 +44,15 @@ export function createScanner(options: {
   }
 
   async function settle(scheduleIds: readonly Uuid[]): Promise<number> {
-    if (scheduleIds.length === 0) return 0;
-    await windows.refresh();
-    const done = await materialize(authority, scheduleIds, windows);
-    await publishMarked(done.intents, done.epoch);
-    if (done.intents.some((row) => row.published_at === null)) authority.signals.outboxGrew(done.nowAt);
-    return done.runs + done.skips;
+    let did = 0;
+    for (let at = 0; at < scheduleIds.length; at += BATCH) {
+      await windows.refresh();
+      const done = await materialize(authority, scheduleIds.slice(at, at + BATCH), windows);
+      await publishMarked(done.intents, done.epoch);
+      if (done.intents.some((row) => row.published_at === null)) authority.signals.outboxGrew(done.nowAt);
+      did += done.runs + done.skips;
+    }
+    return did;
   }
 
   return {
@@ -56,20 +62,20 @@ export function createScanner(options: {
     async pass() {
       await renewLease();
       const databaseNow: Instant = clock.now() + aheadMs;
-      const onTime = await findDueOnTime(authority, databaseNow - ON_TIME_MS, mask, BATCH);
+      const onTime = await findDueOnTime(authority, databaseNow - ON_TIME_MS, mask, LOOK);
       let did = await settle(onTime);
-      let more = onTime.length === BATCH;
+      let more = onTime.length === LOOK;
       if (!more && clock.monotonic() - overdueAt >= OVERDUE_EVERY_MS) {
         const late = [
-          ...(await findDueLate(authority, databaseNow - ON_TIME_MS, mask, BATCH)),
-          ...(await findFaultySchedules(authority, BATCH)),
+          ...(await findDueLate(authority, databaseNow - ON_TIME_MS, mask, LOOK)),
+          ...(await findFaultySchedules(authority, LOOK)),
         ];
         did += await settle(late);
-        if (late.length < BATCH) overdueAt = clock.monotonic();
+        if (late.length < LOOK) overdueAt = clock.monotonic();
         else more = true;
       }
       if (more) return { did, more };
-      const next = await findNextInstant(authority, mask);
+      const next = await findNextInstant(authority, mask, databaseNow);
       aheadMs = next.nowAt - clock.now();
       authority.metrics.scanLag.set(0);
       // A holder that is ending right now leaves its cursor due: look again in a moment, not in a loop.

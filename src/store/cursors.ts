@@ -30,24 +30,24 @@ const LOCK = sql("cursors_lock", `select ${COLUMNS} from schedule_cursor where s
 /** Due walks stop at their batch: in due order, own buckets filtered by a mask that cannot become an index condition. */
 const FIND_ON_TIME = sql(
   "cursors_find_on_time",
-  `select schedule_id, next_due_at from schedule_cursor
+  `select schedule_id, tenant_id from schedule_cursor
     where next_due_at > $1 and next_due_at <= (select clock_timestamp())
       and get_bit($2::bit(1024), bucket) = 1
     order by next_due_at limit $3`,
 );
 const FIND_OVERDUE = sql(
   "cursors_find_overdue",
-  `select schedule_id, next_due_at from schedule_cursor
+  `select schedule_id, tenant_id from schedule_cursor
     where next_due_at <= $1
       and (get_bit($2::bit(1024), bucket) = 1 or next_due_at < (select clock_timestamp()) - interval '2 seconds')
     order by next_due_at limit $3`,
 );
-/** The next instant anything is due, and the database's clock beside it. */
+/** The first instant after $2 that anything is due at, and the database's clock beside it. */
 const FIND_NEXT = sql(
   "cursors_find_next",
   `select clock_timestamp() as now,
           (select next_due_at from schedule_cursor
-            where next_due_at > (select clock_timestamp()) and get_bit($1::bit(1024), bucket) = 1
+            where next_due_at > $2 and get_bit($1::bit(1024), bucket) = 1
             order by next_due_at limit 1) as next_due_at`,
 );
 const FIND_FAULTY = sql(
@@ -81,7 +81,7 @@ export async function lockCursor(tx: Queryable, scheduleId: Uuid): Promise<Curso
   return (await tx.query<CursorRow>(LOCK, [scheduleId]))[0];
 }
 
-export type DueCursor = { schedule_id: Uuid; next_due_at: Instant };
+export type DueCursor = { schedule_id: Uuid; tenant_id: Uuid };
 
 /** Cursors due after `afterAt` (recent, so that index entries of what is long done are not walked again). */
 export function findOnTime(db: Queryable, afterAt: Instant, bucketMask: string, limit: number): Promise<DueCursor[]> {
@@ -96,8 +96,10 @@ export function findOverdue(db: Queryable, untilAt: Instant, bucketMask: string,
 export async function findNextDue(
   db: Queryable,
   bucketMask: string,
+  afterAt: Instant,
 ): Promise<{ now: Instant; next_due_at: Instant | null }> {
-  return (await db.query<{ now: Instant; next_due_at: Instant | null }>(FIND_NEXT, [bucketMask]))[0]!;
+  const values = [bucketMask, instantText(afterAt)];
+  return (await db.query<{ now: Instant; next_due_at: Instant | null }>(FIND_NEXT, values))[0]!;
 }
 
 export async function findFaulty(db: Queryable, limit: number): Promise<Uuid[]> {

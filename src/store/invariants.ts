@@ -174,12 +174,12 @@ export const GUARDS_FIT = "2: open runs hold min(open, slots) guards, oldest fir
 
 const OPEN_BY_SCHEDULE = sql(
   "invariant_guards",
-  `select l.schedule_id, v.definition,
+  `select l.schedule_id, v.definition::jsonb as definition,
           jsonb_agg(jsonb_build_object('id', l.id, 'guard', l.guard) order by l.scheduled_at) as open
      from live_run l join schedule_cursor c using (schedule_id)
      join schedule_revision v on v.schedule_id = c.schedule_id and v.revision = c.revision
     where l.schedule_id = any($1::uuid[])
-    group by l.schedule_id, v.definition`,
+    group by l.schedule_id, v.definition::jsonb`,
 );
 
 type Open = { id: Uuid; guard: Uuid | null };

@@ -7,12 +7,30 @@ import type { Instant } from "../kernel/clock.ts";
  * building, and a statement keeps the same few parameters whatever the batch size.
  */
 
+const DAY_MS = 86_400_000;
+const TWO = Array.from({ length: 100 }, (_, n) => String(n).padStart(2, "0"));
+const THREE = Array.from({ length: 1000 }, (_, n) => String(n).padStart(3, "0"));
+
+// Instants of one batch share their day, mostly: the date's text and its number are worked out once.
+let shownDay = Number.NaN;
+let shownDate = "";
+let readDate = "";
+let readDayMs = 0;
+
 /** An instant as PostgreSQL reads it; keeps microseconds. */
 export function instantText(at: Instant): string {
   const whole = Math.floor(at);
+  const day = Math.floor(whole / DAY_MS);
+  if (day !== shownDay) {
+    shownDate = new Date(day * DAY_MS).toISOString().slice(0, -14);
+    shownDay = day;
+  }
+  const ms = whole - day * DAY_MS;
+  const seconds = Math.floor(ms / 1000);
   const micros = Math.round((at - whole) * 1000);
-  const iso = new Date(whole).toISOString();
-  return micros === 0 ? iso : `${iso.slice(0, -1)}${String(micros).padStart(3, "0")}Z`;
+  const time = `${TWO[Math.floor(seconds / 3600)]}:${TWO[Math.floor(seconds / 60) % 60]}:${TWO[seconds % 60]}`;
+  const fraction = `${THREE[ms % 1000]}${micros === 0 ? "" : THREE[Math.min(micros, 999)]}`;
+  return `${shownDate}T${time}.${fraction}Z`;
 }
 
 type Nullable<T> = T | null | undefined;
@@ -45,25 +63,28 @@ export function jsonArray(items: readonly unknown[]): string {
   return textArray(items.map((item) => (item === null || item === undefined ? null : JSON.stringify(item))));
 }
 
-/** `2026-11-29 18:50:35.123456+00` → epoch ms with a microsecond fraction. */
+const ZERO = 48;
+const digits2 = (text: string, at: number) => (text.charCodeAt(at) - ZERO) * 10 + text.charCodeAt(at + 1) - ZERO;
+
+/** `2026-11-29 18:50:35.123456+00` → epoch ms with a microsecond fraction. Years 0001 to 9999. */
 export function parseInstant(text: string): Instant {
-  const seconds = Date.UTC(
-    Number(text.slice(0, 4)),
-    Number(text.slice(5, 7)) - 1,
-    Number(text.slice(8, 10)),
-    Number(text.slice(11, 13)),
-    Number(text.slice(14, 16)),
-    Number(text.slice(17, 19)),
-  );
+  const date = text.slice(0, 10);
+  if (date !== readDate) {
+    readDayMs = Date.parse(`${date}T00:00:00Z`);
+    readDate = date;
+  }
+  const seconds = digits2(text, 11) * 3600 + digits2(text, 14) * 60 + digits2(text, 17);
   let at = 19;
   let micros = 0;
   if (text[at] === ".") {
-    const end = text.indexOf(text.includes("+", at) ? "+" : "-", at);
-    micros = Number(text.slice(at + 1, end).padEnd(6, "0"));
-    at = end;
+    let scale = 100_000;
+    for (at++; ; at++, scale /= 10) {
+      const digit = text.charCodeAt(at) - ZERO;
+      if (!(digit >= 0 && digit <= 9)) break;
+      micros += digit * scale;
+    }
   }
+  const offsetSeconds = digits2(text, at + 1) * 3600 + (text[at + 3] === ":" ? digits2(text, at + 4) * 60 : 0);
   const sign = text[at] === "-" ? -1 : 1;
-  const hours = Number(text.slice(at + 1, at + 3));
-  const minutes = text[at + 3] === ":" ? Number(text.slice(at + 4, at + 6)) : 0;
-  return seconds - sign * (hours * 60 + minutes) * 60_000 + micros / 1000;
+  return readDayMs + (seconds - sign * offsetSeconds) * 1000 + micros / 1000;
 }

@@ -30,6 +30,7 @@ function createProgram(env: Environment, keep: (exitCode: number) => void): Comm
   const program = new Command("punctual")
     .description("A multi-tenant job scheduler. What runs it, and what asks it.")
     .version(readVersion())
+    .helpCommand(false)
     .exitOverride()
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, "punctual: ")) })
     .showHelpAfterError("(--help says more)")

@@ -16,7 +16,8 @@ const ROLE_WORDS = {
 export function roleCommands(program: Command, act: Act, searchPath: string): void {
   program
     .command("up")
-    .description("everything in one process tree, with servers of its own (what npm start does)")
+    .description("everything at once, as npm start does")
+    .addHelpText("after", "\nBrings PostgreSQL and Redis where DATABASE_URL and REDIS_URL name none.")
     .action(
       act(async (config) => {
         const { up } = await import("../up.ts");
@@ -27,7 +28,8 @@ export function roleCommands(program: Command, act: Act, searchPath: string): vo
   for (const [role, words] of Object.entries(ROLE_WORDS)) {
     program
       .command(role)
-      .description(`${words} (one role, on DATABASE_URL and REDIS_URL)`)
+      .description(words)
+      .addHelpText("after", "\nOne role of the system, on DATABASE_URL and REDIS_URL. Start as many of each as you like.")
       .action(
         act(async (config) => {
           const { runRole } = await import("../run-role.ts");

@@ -1,0 +1,46 @@
+import { type ChildProcess, fork } from "node:child_process";
+import type { BenchServers } from "./servers.ts";
+
+export type Processes = { start(roles: string, env?: Record<string, string>): Promise<void>; stop(): Promise<Record<string, number>> };
+
+/** The system's own processes, as an operator would start them, with a no-op job registered. Answers CPU ms by role at the end. */
+export function createProcesses(servers: BenchServers): Processes {
+  const children: ChildProcess[] = [];
+  return {
+    start(roles, env = {}) {
+      const child = fork(new URL("./role.ts", import.meta.url), [roles], {
+        env: {
+          PATH: process.env["PATH"],
+          DATABASE_URL: servers.databaseUrl,
+          ...(servers.redisUrl === undefined ? {} : { REDIS_URL: servers.redisUrl }),
+          PUNCTUAL_LOG_LEVEL: "warn",
+          ...(process.env["BENCH_METRICS"] ? { BENCH_METRICS: "1" } : {}),
+          ...env,
+        },
+        execArgv: process.env["BENCH_PROFILE"] ? ["--cpu-prof", "--cpu-prof-dir=/tmp/punctual-profiles"] : [],
+      });
+      children.push(child);
+      return new Promise((resolve, reject) => {
+        child.once("message", () => resolve());
+        child.once("exit", (code) => reject(new Error(`${roles} ended with ${code}`)));
+      });
+    },
+    async stop() {
+      const cpu: Record<string, number> = {};
+      await Promise.all(
+        children.map(
+          (child) =>
+            new Promise<void>((resolve) => {
+              child.on("message", (message: { role?: string; cpuMs?: number }) => {
+                if (message.role !== undefined) cpu[message.role] = (cpu[message.role] ?? 0) + (message.cpuMs ?? 0);
+              });
+              child.removeAllListeners("exit");
+              child.once("exit", () => resolve());
+              child.kill("SIGTERM");
+            }),
+        ),
+      );
+      return cpu;
+    },
+  };
+}
