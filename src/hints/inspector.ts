@@ -13,8 +13,8 @@ export type HintAddress = { hintId: string; tenantId: string; class: string };
 export type Inspector = {
   /** One sighting per hint, in order. One pipelined HMGET each. */
   look(hints: readonly HintAddress[]): Promise<HintSighting[]>;
-  /** Ends hints that were fetched and never claimed; Bull Board shows them as failed. Acknowledging one later is harmless. */
-  retire(hints: readonly HintAddress[]): Promise<void>;
+  /** Ends hints that nobody will end; Bull Board shows them as failed, with `why`. Acknowledging one later is harmless. */
+  retire(hints: readonly HintAddress[], why?: string): Promise<void>;
   /** Fetched, unacknowledged hints of a queue, oldest first, at most `most`: whose rows are gone may be retired. */
   fetched(tenantId: string, class_: string, most: number): Promise<HintAddress[]>;
 };
@@ -38,9 +38,8 @@ export function createInspector(options: { redis: HintRedis }): Inspector {
       }
       return sightings;
     },
-    async retire(hints) {
+    async retire(hints, why = "fetched, but not claimed in time: its row is published again") {
       await queues.open();
-      const why = "fetched, but not claimed in time: its row is published again";
       await Promise.all(hints.map((one) => queues.discard(one.tenantId, one.class, one.hintId, why)));
     },
     async fetched(tenantId, class_, most) {

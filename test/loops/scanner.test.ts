@@ -146,7 +146,9 @@ test("a scanner that dies leaves its buckets to the others when its lease ends, 
   for (const id of ids) expect(await runsOf(id)).toBe(orphans.includes(id) ? 0 : 1);
 
   // Its lease has ended.
-  await world.admin.query("update scanner set expires_at = clock_timestamp() - interval '1 ms' where id = $1", [dead.id]);
+  await world.admin.query("update scanner set expires_at = clock_timestamp() - interval '1 ms' where id = $1", [
+    dead.id,
+  ]);
   elapsedMs = 5_000;
   await heir.pass(signal);
   for (const id of ids) expect(await runsOf(id)).toBe(1);

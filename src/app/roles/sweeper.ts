@@ -2,6 +2,7 @@ import { establishRedisEpoch } from "../../hints/epoch.ts";
 import { createInspector } from "../../hints/inspector.ts";
 import { createLoop } from "../../kernel/loop.ts";
 import type { Service } from "../../kernel/service.ts";
+import { createClaimedHints } from "../../loops/claimed-hints.ts";
 import { createHintSweeper } from "../../loops/hint-sweeper.ts";
 import { createLeaseSweeper } from "../../loops/lease-sweeper.ts";
 import type { Core } from "../core.ts";
@@ -16,7 +17,7 @@ export function sweeperRole(core: Core): Service[] {
     const inspector = createInspector({ redis: connection });
     const loop = createLoop(createHintSweeper({ authority, inspector, redis: reader }), core);
     connection.onHealth(loop.wake);
-    services.push(loop);
+    services.push(loop, createLoop(createClaimedHints({ authority, inspector, redis: reader }), core));
   }
   return services;
 }
