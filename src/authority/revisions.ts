@@ -51,10 +51,10 @@ export function createRevisionCache(zones: ZoneSource): RevisionCache {
       }
       if (missing.size === 0) return;
       const wanted = [...missing.values()];
-      const rows = await db.query<{ schedule_id: Uuid; revision: number; definition: string; payload: string }>(SELECT, [
-        plainArray(wanted.map((key) => key.scheduleId)),
-        plainArray(wanted.map((key) => key.revision)),
-      ]);
+      const rows = await db.query<{ schedule_id: Uuid; revision: number; definition: string; payload: string }>(
+        SELECT,
+        [plainArray(wanted.map((key) => key.scheduleId)), plainArray(wanted.map((key) => key.revision))],
+      );
       for (const row of rows) {
         revisions.set(`${row.schedule_id} ${row.revision}`, {
           definition: parse(row.definition) as Definition,

@@ -8,6 +8,7 @@ import type { JobRegistry } from "../handlers/registry.ts";
 import type { RunReader } from "../handlers/run-reader.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { Uuid } from "../kernel/ids.ts";
+import { storableJson } from "../kernel/storable.ts";
 import { createObjectKey } from "../objects/key.ts";
 import type { ObjectStore } from "../objects/port.ts";
 import type { Heartbeats } from "./heartbeats.ts";
@@ -126,7 +127,9 @@ function contextOf(tools: AttemptTools, attempt: HeldAttempt, staged: Map<string
     get log() {
       return logOf(tools, attempt);
     },
-    progress: () => {},
+    progress(value) {
+      attempt.progress = storableJson(value) ?? attempt.progress;
+    },
     read: tools.reader,
     async output(name, bytes, mediaType): Promise<StagedOutput> {
       const key = createObjectKey({ runId: grant.runId, attempt: grant.attempt, fence: grant.fence, name });

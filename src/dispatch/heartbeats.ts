@@ -66,16 +66,16 @@ export function createHeartbeats(options: { authority: Authority; held: HeldAtte
   async function beat(attempts: readonly HeldAttempt[]): Promise<HeldAttempt[]> {
     // The authority cannot have counted from earlier than this, whatever the reply takes.
     const sentAtMs = clock.monotonic();
+    const beats = attempts.map(({ grant, progress }) => ({ runId: grant.runId, fence: grant.fence, progress }));
     try {
-      const outcomes = await heartbeat(
-        authority,
-        attempts.map(({ grant }) => ({ runId: grant.runId, fence: grant.fence })),
-      );
+      const outcomes = await heartbeat(authority, beats);
       return attempts.filter((attempt, i) => {
         const outcome = outcomes[i]!;
         if (outcome.kind === "busy") return true;
         if (outcome.kind === "renewed") {
           attempt.renewedMs = sentAtMs;
+          // What was said meanwhile is for the next beat.
+          if (attempt.progress === beats[i]!.progress) attempt.progress = undefined;
           attempt.trustedUntilMs = Math.min(trustedUntil(sentAtMs, lease), attempt.deadlineMs);
           if (outcome.cancelRequested) tell(attempt, "canceled");
         } else tell(attempt, outcome.kind === "deadline" ? "deadline" : "stale-fence");

@@ -14,6 +14,8 @@ export type HeldAttempt = {
   renewedMs: number;
   /** Monotonic ms at which the attempt is over at the latest. */
   readonly deadlineMs: number;
+  /** What its handler last said of its progress and no heartbeat has carried yet: storable JSON text. */
+  progress: string | undefined;
   /** Its handler has settled: what remains is the report. */
   settled: boolean;
 };

@@ -101,6 +101,7 @@ export function createWorker(options: WorkerOptions): Worker {
         trustedUntilMs,
         renewedMs: clock.monotonic(),
         deadlineMs: clock.monotonic() + (grant.deadlineAt - grant.startedAt),
+        progress: undefined,
         settled: false,
       };
       held.add(attempt);

@@ -14,3 +14,20 @@ export function storableText(text: string, limit: number = STORABLE_LIMIT): stri
   const kept = text.length > limit ? text.slice(0, limit - CUT.length).replace(/[\uD800-\uDBFF]$/, "") + CUT : text;
   return kept.toWellFormed().replaceAll("\0", REPLACEMENT);
 }
+
+/**
+ * JSON text that a jsonb column accepts, or undefined for what is no JSON at all (a function, a cycle, a BigInt) or is
+ * longer than `limit` UTF-16 units.
+ */
+export function storableJson(value: unknown, limit: number = STORABLE_LIMIT): string | undefined {
+  try {
+    const text: string | undefined = JSON.stringify(value, (_key, one: unknown) => {
+      if (typeof one === "string") return storableText(one);
+      if (one === null || typeof one !== "object" || Array.isArray(one)) return one;
+      return Object.fromEntries(Object.entries(one).map(([key, inner]) => [storableText(key), inner]));
+    });
+    return text === undefined || text.length > limit ? undefined : text;
+  } catch {
+    return undefined;
+  }
+}

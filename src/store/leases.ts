@@ -1,7 +1,7 @@
 import type { Instant } from "../kernel/clock.ts";
 import type { Uuid } from "../kernel/ids.ts";
 import { type Queryable, sql } from "./database.ts";
-import { instantArray, instantText, plainArray } from "./values.ts";
+import { instantArray, instantText, plainArray, textArray } from "./values.ts";
 
 const RENEW = sql(
   "leases_renew",
@@ -33,4 +33,24 @@ export async function renewLeases(
 /** Candidates only: whether a lease is over is decided under its row's lock. Walks the small table (no index: HOT). */
 export async function findLapsed(db: Queryable, limit: number): Promise<Uuid[]> {
   return (await db.query<{ id: Uuid }>(FIND_LAPSED, [limit])).map((row) => row.id);
+}
+
+export type ProgressNote = { runId: Uuid; scheduledAt: Instant; n: number; progress: string };
+
+const WRITE_PROGRESS = sql(
+  "leases_write_progress",
+  `update attempt a set progress = p.progress::jsonb
+     from unnest($1::timestamptz[], $2::uuid[], $3::int[], $4::text[]) as p (scheduled_at, run_id, n, progress)
+    where a.scheduled_at = p.scheduled_at and a.run_id = p.run_id and a.n = p.n`,
+);
+
+/** Notes how far attempts are; their live rows are locked. */
+export async function writeProgress(tx: Queryable, notes: readonly ProgressNote[]): Promise<void> {
+  if (notes.length === 0) return;
+  await tx.query(WRITE_PROGRESS, [
+    instantArray(notes.map((note) => note.scheduledAt)),
+    plainArray(notes.map((note) => note.runId)),
+    plainArray(notes.map((note) => note.n)),
+    textArray(notes.map((note) => note.progress)),
+  ]);
 }

@@ -29,7 +29,10 @@ export function roleCommands(program: Command, act: Act, searchPath: string): vo
     program
       .command(role)
       .description(words)
-      .addHelpText("after", "\nOne role of the system, on DATABASE_URL and REDIS_URL. Start as many of each as you like.")
+      .addHelpText(
+        "after",
+        "\nOne role of the system, on DATABASE_URL and REDIS_URL. Start as many of each as you like.",
+      )
       .action(
         act(async (config) => {
           const { runRole } = await import("../run-role.ts");

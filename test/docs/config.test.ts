@@ -1,0 +1,23 @@
+import { expect, it } from "vitest";
+import { CONFIG_DESCRIPTIONS, CONFIG_KEYS, readConfig } from "../../src/app/config.ts";
+import { codeIn, tableIn } from "./table.ts";
+
+it("docs/operations.md has every key with its default and what it is", () => {
+  const defaults: Record<string, unknown> = readConfig({});
+  const documented = tableIn("docs/operations.md", "key").map((row) => [codeIn(row[0])[0], row[1], row[2]]);
+  expect(documented).toEqual(
+    CONFIG_KEYS.map((key) => [key, String(defaults[key] ?? "–"), CONFIG_DESCRIPTIONS.get(key)]),
+  );
+});
+
+it("a key that is no setting is refused by name", () => {
+  expect(() => readConfig({ PUNCTUAL_SLOTS: "3" })).toThrow("PUNCTUAL_SLOTS: is no setting");
+});
+
+it("three heartbeats and the margin must fit in one lease", () => {
+  expect(() => readConfig({ PUNCTUAL_LEASE_TTL_MS: "20000" })).toThrow(/PUNCTUAL_LEASE_TTL_MS: found 20000/);
+});
+
+it("a port that is none names its key, what was found and what is allowed", () => {
+  expect(() => readConfig({ PUNCTUAL_PORT: "http" })).toThrow(/PUNCTUAL_PORT: found "http"/);
+});
