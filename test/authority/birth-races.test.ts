@@ -155,7 +155,7 @@ describe("births that meet other verbs", () => {
     for (const id of [good, bad, alsoGood]) await makeDue(world, id, 5000);
     // A rule that an upgrade does not understand any more.
     await world.admin.query(
-      `update schedule_revision set definition = jsonb_set(definition, '{rule,zone}', '"Mars/Olympus"') where schedule_id = $1`,
+      `update schedule_revision set definition = jsonb_set(definition::jsonb, '{rule,zone}', '"Mars/Olympus"') where schedule_id = $1`,
       [bad],
     );
     const fresh = world.another();
@@ -175,7 +175,7 @@ describe("births that meet other verbs", () => {
     });
     // It recovers by itself once the rule can be computed again.
     await world.admin.query(
-      `update schedule_revision set definition = jsonb_set(definition, '{rule,zone}', '"Etc/UTC"') where schedule_id = $1`,
+      `update schedule_revision set definition = jsonb_set(definition::jsonb, '{rule,zone}', '"Etc/UTC"') where schedule_id = $1`,
       [bad],
     );
     expect(await materialize(world.another(), [bad], leaveToRelay)).toMatchObject({ runs: 1 });

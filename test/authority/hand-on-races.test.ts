@@ -103,6 +103,26 @@ describe("a guard that changes hands", () => {
     expect([await stateOf(world, second), await stateOf(world, third)]).toEqual(["canceled", "queued"]);
   });
 
+  it("two cancels that cross over two schedules do not wait for each other for ever", async () => {
+    const [one, two] = [await world.newSchedule(), await world.newSchedule()];
+    const [holder1, waiter1] = [await bear(world, one, 60_000), await bear(world, one, 50_000)];
+    const [holder2, waiter2] = [await bear(world, two, 60_000), await bear(world, two, 50_000)];
+    const ask = (...ids: string[]) => ids.map((runId) => ({ tenantId: world.tenantId, runId }));
+    const held = world.faults.hold("cancel:locked");
+    const first = cancelRuns(world.authority, ask(holder1, waiter2));
+    await held.arrived;
+    const other = world.another();
+    const second = cancelRuns(other, ask(holder2, waiter1));
+    await world.lockWaits();
+    held.release();
+    for (const outcomes of [await first, await second])
+      expect(outcomes.map((outcome) => outcome.kind)).toEqual(["accepted", "accepted"]);
+    for (const authority of [world.authority, other]) {
+      const faults = (await authority.metrics.verbFaults.get()).values.map((value) => value.labels.code);
+      expect(faults).not.toContain("40P01");
+    }
+  });
+
   async function twoRunning() {
     const scheduleId = await world.newSchedule(allow(2));
     const first = await bear(world, scheduleId, 60_000);
