@@ -1,7 +1,7 @@
 import { accountFor, type Account, waitForEnd } from "./harness/account.ts";
 import { plantSchedules, plantTenants } from "./harness/population.ts";
 import { createProcesses } from "./harness/processes.ts";
-import { type BenchServers, readStatements, startBenchServers } from "./harness/servers.ts";
+import { type BenchServers, readCommands, readStatements, startBenchServers } from "./harness/servers.ts";
 
 export type BurstOptions = {
   runs: number;
@@ -35,12 +35,13 @@ export async function burst(options: BurstOptions, servers?: BenchServers): Prom
     const late = Date.now() - dueAt.getTime();
     if (late > 0) throw new Error(`preparing took ${late} ms too long for a fair start`);
     await readStatements(own.admin);
+    await readCommands(own);
     if (process.env["BENCH_STATEMENTS"]) await own.admin.query("select pg_stat_statements_reset()");
     const before = await costs(own);
     await new Promise((resolve) => setTimeout(resolve, -late));
     await waitForEnd(own.admin, options.runs + options.warmup, WITHIN_MS);
     const after = await costs(own);
-    for (const line of await readStatements(own.admin)) console.error(line);
+    for (const line of [...(await readStatements(own.admin)), ...(await readCommands(own))]) console.error(line);
     const cpuMs = await processes.stop();
     const account = await accountFor(own.admin, options.runs, dueAt);
     const per = (n: number) => Math.round((n / options.runs) * 10) / 10;

@@ -20,6 +20,7 @@ export type DirectWork = {
 export async function findDirectWork(authority: Authority, class_: string, slots: number): Promise<DirectWork> {
   const { db } = authority;
   const lanes = (await findWaitingLanes(db)).filter((lane) => lane.class === class_);
+  if (lanes.length === 0) return { hints: [], nowAt: authority.clock.now(), nextAt: null };
   const server = await readServer(db, 0);
   const due = lanes.filter((lane) => lane.available_at <= server.now);
   const later = lanes.filter((lane) => lane.available_at > server.now).map((lane) => lane.available_at);

@@ -56,6 +56,11 @@ export function publishOutbox(authority: Authority, slots: ReadonlyMap<string, n
   });
 }
 
+/** Whether any row waits to be published, now or later. One plain look, for a relay that has long found nothing. */
+export async function hasWaitingRows(authority: Authority): Promise<boolean> {
+  return (await findWaitingLanes(authority.db)).length > 0;
+}
+
 type Wanted = { tenantId: string; class: string; rows: number; runs: number };
 
 async function roomForAll(

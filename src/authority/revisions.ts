@@ -28,7 +28,7 @@ const SELECT = sql(
 );
 
 export function createRevisionCache(zones: ZoneSource): RevisionCache {
-  const revisions = new LRUCache<string, Revision>({ max: 200_000 });
+  const revisions = new LRUCache<string, Revision>({ max: 50_000 });
   // Thousands of schedules are made of the same few texts; equal ones are parsed once and share one object.
   const parsed = new LRUCache<string, object>({ max: 20_000 });
   const compiled = new WeakMap<object, ReturnType<typeof compileRule>>();

@@ -22,6 +22,8 @@ export type AttemptTools = {
   reader: RunReader;
   reports: Reports;
   heartbeats: Pick<Heartbeats, "revive">;
+  /** Hears how long each handler took (ms), its report not counted: what decides how many runs a hint may name. */
+  observe(class_: string, durationMs: number): void;
 };
 
 /**
@@ -36,6 +38,7 @@ export async function runAttempt(tools: AttemptTools, attempt: HeldAttempt): Pro
   const outcome = await executeHandler(tools.registry, grant.job, contextOf(tools, attempt, staged), grant.payload);
   attempt.settled = true;
   const seconds = (clock.monotonic() - startedMs) / 1000;
+  tools.observe(grant.class, seconds * 1000);
   metrics.duration.observe(
     { class: grant.class, job: `${grant.job.name}@${grant.job.version}`, outcome: outcome.kind },
     seconds,

@@ -69,6 +69,7 @@ export function createWorker(options: WorkerOptions): Worker {
     reader: options.reader,
     reports,
     heartbeats,
+    observe: slots.observe,
   };
   const claimer = createClaimer({ authority, worker: options.name, lanes: options.claimLanes, onGrants });
   const fetchers = new Map(
@@ -107,9 +108,7 @@ export function createWorker(options: WorkerOptions): Worker {
       held.add(attempt);
       slots.take(grant.class, 1);
       fairness.started(grant.tenantId, grant.class, 1);
-      const startedMs = clock.monotonic();
       void runAttempt(tools, attempt).finally(() => {
-        slots.observe(grant.class, clock.monotonic() - startedMs);
         held.remove(attempt);
         fairness.ended(grant.tenantId, grant.class, 1);
         slots.giveBack(grant.class, 1);

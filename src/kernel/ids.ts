@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import type { Instant } from "./clock.ts";
 
 /**
@@ -35,6 +35,10 @@ function formatUuid(bytes: Buffer): Uuid {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
+function sha256(text: string): Buffer {
+  return hash("sha256", text, "buffer");
+}
+
 /** A fresh id in `bucket`, its time part being `at` (whole ms). */
 export function mintId(at: Instant, bucket: number): Uuid {
   return assemble(Math.floor(at), bucket, randomBytes(8));
@@ -42,13 +46,12 @@ export function mintId(at: Instant, bucket: number): Uuid {
 
 /** The identity of (schedule, kind, nominal instant): the same inputs give the same id, for ever. */
 export function deriveRunId(scheduleId: Uuid, kind: string, scheduledAt: Instant): Uuid {
-  const hash = createHash("sha256").update(`${scheduleId}\n${kind}\n${scheduledAt}`).digest();
-  return assemble(scheduledAt, bucketOf(scheduleId), hash);
+  return assemble(scheduledAt, bucketOf(scheduleId), sha256(`${scheduleId}\n${kind}\n${scheduledAt}`));
 }
 
 /** Stable hash of (tenant, creation key) onto the 1,024 buckets. */
 export function bucketFor(tenantId: Uuid, creationKey: string): number {
-  return createHash("sha256").update(`${tenantId}\n${creationKey}`).digest().readUInt16BE(0) % BUCKETS;
+  return sha256(`${tenantId}\n${creationKey}`).readUInt16BE(0) % BUCKETS;
 }
 
 export function randomBucket(): number {

@@ -1,5 +1,5 @@
 import type { Authority } from "../authority/authority.ts";
-import { publishOutbox } from "../authority/publish.ts";
+import { hasWaitingRows, publishOutbox } from "../authority/publish.ts";
 import type { Pass } from "../kernel/loop.ts";
 import type { PublishMarked } from "./publish-marked.ts";
 import type { Windows } from "./windows.ts";
@@ -18,14 +18,18 @@ export function createRelay(options: {
   publishMarked: PublishMarked;
 }): Pass {
   const { authority, redis, windows, publishMarked } = options;
+  /** The last pass found nothing at all: one look is cheaper than a transaction that finds nothing again. */
+  let quiet = false;
   return {
     name: "relay",
     everyMs: 50,
     idleMs: 1_000,
     async pass() {
       if (!redis.available()) return { did: 0, more: false };
+      if (quiet && !(await hasWaitingRows(authority))) return { did: 0, more: false };
       await windows.refresh();
       const publication = await publishOutbox(authority, windows.slots);
+      quiet = publication.held === 0 && publication.rows.length === 0 && publication.nextAt === null;
       const did = await publishMarked(publication.rows, publication.epoch);
       const processNow = authority.clock.now();
       if (publication.held > 0 || publication.rows.length > 0)

@@ -13,9 +13,11 @@ import type { Windows } from "./windows.ts";
 const LOOK = 4_000;
 /** Cursors settled in one transaction. */
 const BATCH = 1_000;
-/** Cursors due longer ago than this are overdue: they come after on-time work, on a budget of their own. */
+/** Cursors due longer ago than this come after on-time work, on a budget of their own. */
 const ON_TIME_MS = 10_000;
-const OVERDUE_EVERY_MS = 1_000;
+/** Work overdue by this much is anybody's: its owner may be dead, and its lease still running. */
+const OVERDUE_MS = 2_000;
+const OVERDUE_EVERY_MS = 2_000;
 const LEASE_MS = 10_000;
 const LEASE_EVERY_MS = 3_000;
 

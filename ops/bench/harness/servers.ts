@@ -1,6 +1,7 @@
 import { appendFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Redis } from "ioredis";
 import pg from "pg";
 import { cpuMsOf } from "./cpu.ts";
 import { startPostgres } from "../../../src/app/embedded/postgres.ts";
@@ -41,6 +42,17 @@ export async function readStatements(admin: pg.Pool): Promise<string[]> {
        from pg_stat_statements order by total_exec_time + total_plan_time desc limit 25`,
   );
   return rows.map((row) => `${row.exec_ms} ms exec, ${row.plan_ms} ms plan, ${row.calls} calls, ${row.hit} blocks: ${row.query}`);
+}
+
+/** What Redis was asked, most first; empty unless BENCH_STATEMENTS is set. */
+export async function readCommands(servers: Pick<BenchServers, "redisUrl">): Promise<string[]> {
+  if (!process.env["BENCH_STATEMENTS"] || servers.redisUrl === undefined) return [];
+  const redis = new Redis(servers.redisUrl);
+  const lines = (await redis.info("commandstats")).split("\r\n").filter((line) => line.startsWith("cmdstat_"));
+  await redis.config("RESETSTAT");
+  redis.disconnect();
+  const calls = (line: string) => Number(/calls=(\d+)/.exec(line)?.[1]);
+  return lines.sort((a, b) => calls(b) - calls(a)).slice(0, 14);
 }
 
 /** Private servers on a real disk with every commit durable, and a migrated database. */

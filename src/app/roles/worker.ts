@@ -10,6 +10,9 @@ import { runsBetween } from "../../store/reads/run-summary.ts";
 import type { Core } from "../core.ts";
 import { openObjects } from "../objects.ts";
 
+/** Wake-ups tell of news at once; this is how long a lost one may cost. */
+const LOOK_EVERY_MS = 2_000;
+
 /** Runs attempts. */
 export function workerRole(core: Core, registry: JobRegistry): Service[] {
   const { authority, config, redis, clock, log } = core;
@@ -28,6 +31,7 @@ export function workerRole(core: Core, registry: JobRegistry): Service[] {
           clock,
           log,
           classes: served.map((class_) => ({ class: class_, slots: slots[class_]! })),
+          lookEveryMs: LOOK_EVERY_MS,
         });
   const direct = directSource(authority);
   const source: Source =

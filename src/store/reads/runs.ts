@@ -43,14 +43,14 @@ const COLUMNS = `r.id, r.schedule_id as "scheduleId", r.tenant_id as "tenantId",
   case when r.result_uri is not null
        then jsonb_build_object('uri', r.result_uri, 'version', r.result_version, 'sha256', r.result_sha256,
                                'size', r.result_size, 'mediaType', r.result_media_type) end as result,
-  coalesce(r.job -> 'job', r.job, v.definition -> 'job') as job,
+  coalesce((r.job -> 'job')::json, r.job::json, v.definition -> 'job') as job,
   l.worker, l.lease_until as "leaseUntil", l.held_by as "heldBy"`;
 const JOINS = `left join live_run l on l.id = r.id
   left join schedule_revision v on v.schedule_id = r.schedule_id and v.revision = r.revision`;
 
 const FIND = sql(
   "read_run",
-  `select ${COLUMNS}, coalesce(r.payload, v.payload, '{}') as payload from run r ${JOINS}
+  `select ${COLUMNS}, coalesce(r.payload::json, v.payload, '{}') as payload from run r ${JOINS}
     where r.scheduled_at = $3::timestamptz and r.id = $2 and r.tenant_id = $1`,
 );
 
