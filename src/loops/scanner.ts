@@ -69,7 +69,7 @@ export function createScanner(options: {
       let more = onTime.length === LOOK;
       if (!more && clock.monotonic() - overdueAt >= OVERDUE_EVERY_MS) {
         const late = [
-          ...(await findDueLate(authority, databaseNow - ON_TIME_MS, mask, LOOK)),
+          ...(await findDueLate(authority, databaseNow - OVERDUE_MS, mask, LOOK)),
           ...(await findFaultySchedules(authority, LOOK)),
         ];
         did += await settle(late);

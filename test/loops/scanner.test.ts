@@ -43,6 +43,16 @@ async function dueSchedules(count: number, dueAgoMs: number): Promise<Uuid[]> {
   return ids;
 }
 
+/** Moves them to one instant, all at once. */
+async function makeDue(ids: readonly Uuid[], agoMs: number): Promise<void> {
+  await world.admin.query(
+    `update schedule_cursor set next_run_at = at, next_due_at = at
+       from (select date_trunc('milliseconds', clock_timestamp() - $2::int * interval '1 ms') as at) moment
+      where schedule_id = any($1::uuid[])`,
+    [ids, agoMs],
+  );
+}
+
 function dueOnce(dueAgoMs: number): Promise<Uuid> {
   return dueSchedule(world.authority, world.admin, {
     tenantId: world.tenantId,
@@ -128,7 +138,7 @@ test("live scanners share the buckets out, none twice; one that comes or goes mo
   expect(bucketMask([0, 3])).toMatch(/^10010{1020}$/);
 });
 
-test("a scanner that dies leaves its buckets to the others when its lease ends, and its overdue work at once after two seconds", async () => {
+test("a scanner that dies leaves its buckets to the others when its lease ends, and what is overdue by two seconds before", async () => {
   const dead = scannerOf();
   let elapsedMs = 0;
   const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + elapsedMs };
@@ -136,14 +146,17 @@ test("a scanner that dies leaves its buckets to the others when its lease ends, 
   await dead.pass(signal);
   await heir.pass(signal);
   const ofDead = new Set(bucketsOf(dead.id, [dead.id, heir.id]));
-  const ids = await dueSchedules(20, 0);
+  const ids = await dueSchedules(40, -3_600_000);
   const orphans = ids.filter((id) => ofDead.has(bucketOf(id)));
-  expect(orphans.length).toBeGreaterThan(0);
-  expect(orphans.length).toBeLessThan(20);
+  expect(orphans.length).toBeGreaterThan(2);
+  expect(orphans.length).toBeLessThan(40);
+  const [old] = orphans;
+  await makeDue(ids, 0);
+  await makeDue([old!], 2_500);
 
-  elapsedMs = 1_000;
+  elapsedMs = 2_000;
   await heir.pass(signal);
-  for (const id of ids) expect(await runsOf(id)).toBe(orphans.includes(id) ? 0 : 1);
+  for (const id of ids) expect(await runsOf(id)).toBe(orphans.includes(id) && id !== old ? 0 : 1);
 
   // Its lease has ended.
   await world.admin.query("update scanner set expires_at = clock_timestamp() - interval '1 ms' where id = $1", [
