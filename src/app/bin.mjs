@@ -9,27 +9,27 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const MAIN = join(ROOT, "src", "app", "main.ts");
-/** The first that runs TypeScript files without a flag and without a warning. */
-const NEW_ENOUGH = 24;
+const BOOTSTRAP = join(ROOT, "ops", "bootstrap.mjs");
+/** Runs TypeScript files without a flag and without a warning. */
+const isGood = (major) => major >= 24;
+/** With a warning; taken where package.json's Node was not installed. */
+const isGoodEnough = (major, minor) => major > 22 || (major === 22 && minor >= 18);
 
-const ours = [join(ROOT, "node_modules", "node", "bin", "node"), join(ROOT, "node_modules", ".bin", "node")];
+const args = process.argv.slice(2);
 const isInstalled = existsSync(join(ROOT, "node_modules", "commander"));
-const isNewEnough = Number(process.versions.node.split(".")[0]) >= NEW_ENOUGH;
+const ours = [join(ROOT, "node_modules", "node", "bin", "node"), join(ROOT, "node_modules", ".bin", "node")];
+const node = ours.find((path) => existsSync(path));
+const [major, minor] = process.versions.node.split(".").map(Number);
+const runsHere = isGood(major) || (node === undefined && isGoodEnough(major, minor));
 
-if (isInstalled && isNewEnough) await import("./main.ts");
-else {
-  const node = ours.find((path) => existsSync(path));
-  if (isInstalled && node !== undefined) process.exitCode = await handOver(node);
-  else {
-    if (process.argv.length === 2) process.argv.push("--help");
-    await import("../../ops/bootstrap.mjs");
-  }
-}
+if (isInstalled && runsHere) await import("./main.ts");
+else if (isInstalled && node !== undefined) process.exitCode = await handOver(node, [MAIN, ...args]);
+else process.exitCode = await handOver(process.execPath, [BOOTSTRAP, ...(args.length > 0 ? args : ["--help"])]);
 
 /** Runs the program in the foreground; resolves with its exit code. Signals reach it, and it is told when we are gone. */
-function handOver(node) {
+function handOver(command, args) {
   // The channel carries no messages: it breaks when this process dies, however it dies.
-  const child = spawn(node, [MAIN, ...process.argv.slice(2)], { stdio: ["inherit", "inherit", "inherit", "ipc"] });
+  const child = spawn(command, args, { stdio: ["inherit", "inherit", "inherit", "ipc"] });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
     process.on(signal, () => {
       // In a terminal Ctrl-C reaches the whole group already; twice would mean "at once".
@@ -38,7 +38,7 @@ function handOver(node) {
   }
   return new Promise((resolve) => {
     child.once("error", (error) => {
-      console.error(`punctual: ${node} could not be started: ${error.message}`);
+      console.error(`punctual: ${command} could not be started: ${error.message}`);
       resolve(127);
     });
     child.once("exit", (code, signal) => resolve(code ?? 128 + (constants.signals[signal] ?? 0)));

@@ -55,7 +55,7 @@ function nameOf(schedule: Schedule): string {
   return schedule.key === null ? schedule.scheduleId : `key:${schedule.key}`;
 }
 
-export function printSchedule(schedule: Schedule): void {
+function printSchedule(schedule: Schedule): void {
   printFields({
     schedule: schedule.scheduleId,
     key: schedule.key,

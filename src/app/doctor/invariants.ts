@@ -2,7 +2,7 @@ import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { sql, sqlStateOf } from "../../store/database.ts";
 import { findUnfitGuards, GUARDS_FIT, INVARIANTS, type Invariant } from "../../store/invariants.ts";
-import { instantText, plainArray } from "../../store/values.ts";
+import { instantText } from "../../store/values.ts";
 import { type Check, finding, ok, type Patient } from "./check.ts";
 
 /** What the protocol promises, looked at piece by piece: each piece is one short statement. */
@@ -32,8 +32,7 @@ export const invariantChecks: readonly Check[] = [
   })),
   {
     name: `invariant ${GUARDS_FIT}`,
-    examine: async (patient) =>
-      judge(await overSchedules(patient, (ids) => findUnfitGuards(patient.careful, plainArray(ids)))),
+    examine: async (patient) => judge(await overSchedules(patient, (ids) => findUnfitGuards(patient.careful, ids))),
   },
 ];
 
@@ -43,7 +42,7 @@ function judge(broken: Rows) {
 
 function findBroken(patient: Patient, { over, statement }: Invariant): Promise<Rows> {
   if (over === "moment") return patient.careful.query(statement);
-  if (over === "schedules") return overSchedules(patient, (ids) => patient.careful.query(statement, [plainArray(ids)]));
+  if (over === "schedules") return overSchedules(patient, (ids) => patient.careful.query(statement, [ids]));
   return overPeriod(patient, (fromAt, toAt) =>
     patient.careful.query(statement, [instantText(fromAt), instantText(toAt)]),
   );

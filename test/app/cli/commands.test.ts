@@ -1,0 +1,191 @@
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import pg from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startUp, type Up } from "./punctual.ts";
+
+let up: Up;
+
+// Nobody serves class memory here, so its runs stay queued until a test ends them.
+beforeAll(async () => {
+  up = await startUp({ PUNCTUAL_SLOTS_MEMORY: "0" });
+});
+
+afterAll(async () => {
+  expect(await up.stop()).toBe(0);
+  expect(existsSync(join(up.directory, "url")), "its whereabouts are gone with it").toBe(false);
+  expect(existsSync(join(up.directory, "database-url"))).toBe(false);
+  up.remove();
+});
+
+async function post(path: string, body: unknown = {}): Promise<Record<string, string>> {
+  const response = await fetch(up.url + path, {
+    method: "POST",
+    headers: { authorization: `Bearer ${up.key}`, "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  expect(response.ok).toBe(true);
+  return (await response.json()) as Record<string, string>;
+}
+
+const REPORT = { kind: "function", name: "report.run-summary", version: 1 };
+const runReport = () => post("/v1/runs", { job: REPORT, payload: { period: "last-hour" } });
+const runThatWaits = () => post("/v1/runs", { job: REPORT, class: "memory", payload: { period: "last-hour" } });
+
+test("the list of schedules shows the demo's, each next run in the zone of its rule", async () => {
+  const { out, exitCode } = await up.run("schedules", "list");
+  expect(exitCode).toBe(0);
+  expect(out).toMatch(/^SCHEDULE +NAME +STATUS +RULE +NEXT RUN\n/);
+  expect(out).toMatch(
+    /key:sales-report +.* active +0 9 \* \* 1-5 America\/New_York +\d{4}-\d\d-\d\d 09:00:00 -0[45]:00 America\/New_York/,
+  );
+  expect(out).toMatch(/key:run-summary .* \+00:00 Etc\/UTC/);
+});
+
+test("--json prints what the API answers, one line, page by page", async () => {
+  const first = await up.run("schedules", "list", "--json", "--limit", "1");
+  expect(first.out.trim().split("\n")).toHaveLength(1);
+  const page = JSON.parse(first.out);
+  expect(page.items).toHaveLength(1);
+  const second = JSON.parse((await up.run("schedules", "list", "--json", "--after", page.next)).out);
+  expect(second.items.map((one: { key: string }) => one.key)).not.toContain(page.items[0].key);
+});
+
+const CREATE = [
+  "schedules",
+  "create",
+  "--cron",
+  "0 9 * * 1-5",
+  "--tz",
+  "America/New_York",
+  "--job",
+  "report.run-summary@1",
+];
+
+test("a created schedule says when it runs next and can be shown by its key", async () => {
+  const made = await up.run(
+    ...CREATE,
+    ...["--name", "Sales \u001b[31mred", "--payload", '{"period":"last-day"}', "--schedule-key", "mine"],
+    ...["--label", "team=sales", "--label", "tier=1"],
+  );
+  expect(made.err).toBe("");
+  expect(made.out).toMatch(/^Created sch_[0-9a-z]{26}\n/);
+  expect(made.out).toMatch(/09:00:00 -0[45]:00 America\/New_York/);
+  const shown = await up.run("schedules", "get", "key:mine");
+  expect(shown.out).toMatch(/^labels +team=sales tier=1$/m);
+  expect(shown.out, "a terminal obeys what it prints").toMatch(/^name +Sales \\u001b\[31mred$/m);
+  const listed = JSON.parse((await up.run("schedules", "list", "--label", "team=sales", "--json")).out);
+  expect(listed.items).toMatchObject([{ key: "mine", payload: { period: "last-day" } }]);
+});
+
+test("a refusal of the API is told in its own words, with the field; exit code 1", async () => {
+  const zone = await up.run(
+    ...CREATE.with(5, "America/New_Yorck"),
+    "--name",
+    "x",
+    "--payload",
+    '{"period":"last-day"}',
+  );
+  expect(zone.err).toMatch(/^punctual: rule\.zone: .*America\/New_York/);
+  expect(zone.exitCode).toBe(1);
+  const large = await up.run(...CREATE, "--name", "x", "--payload", '{"n":9007199254740993}');
+  expect(large.err, "sent as typed, not rounded on the way").toMatch(
+    /^punctual: payload\.n: the integer is beyond 2\^53-1/,
+  );
+  const none = await up.run("schedules", "get", "key:none", "--json");
+  expect(none).toMatchObject({ exitCode: 1, out: "" });
+  expect(JSON.parse(none.err)).toMatchObject({ error: { code: "not-found", status: 404, retryable: false } });
+  const key = await up.run("schedules", "list", "--key", "pk_wrong");
+  expect(key.err).toMatch(/API key[\s\S]*--key, PUNCTUAL_KEY/);
+});
+
+test("a run is watched to its success, and its result comes whole", async () => {
+  const { runId = "" } = await runReport();
+  const watched = await up.run("runs", "watch", runId);
+  expect(watched.exitCode).toBe(0);
+  expect(watched.out.trim().split("\n").at(-1)).toMatch(new RegExp(`^${runId}  succeeded .* attempt 1 .* ended `));
+  const shown = await up.run("runs", "get", runId);
+  expect(shown.out).toMatch(/^state +succeeded$/m);
+  expect(shown.out).toMatch(/^1 +succeeded +\d{4}-/m);
+  const link = JSON.parse((await up.run("runs", "result", runId, "--json")).out);
+  const file = join(up.directory, "report.html");
+  const saved = await up.run("runs", "result", runId, "--output", file);
+  expect(saved.out).toContain(`as ${file}`);
+  expect(createHash("sha256").update(readFileSync(file)).digest("hex")).toBe(link.sha256);
+  expect((await up.run("runs", "result", runId, "--output", "-")).out).toBe(readFileSync(file, "utf8"));
+});
+
+test("the exit code of a watch tells how the run ended, or that it has not", async () => {
+  const { runId = "" } = await runThatWaits();
+  const open = await up.run("runs", "watch", runId, "--timeout", "1");
+  expect(open).toMatchObject({ exitCode: 6, out: expect.stringContaining("queued") });
+  await post(`/v1/runs/${runId}/cancel`);
+  expect(await up.run("runs", "watch", runId, "--json")).toMatchObject({ exitCode: 4 });
+
+  const failed = (await runThatWaits()).runId!;
+  const url = readFileSync(join(up.directory, "database-url"), "utf8").trim();
+  const admin = new pg.Client(url);
+  await admin.connect();
+  const { rows } = await admin.query("delete from live_run where class = 'memory' returning id");
+  await admin.query("update run set state = 'failed', error_code = 'lost', finished_at = now() where id = $1", [
+    rows[0].id,
+  ]);
+  await admin.end();
+  const watched = await up.run("runs", "watch", failed);
+  expect(watched).toMatchObject({ exitCode: 3, out: expect.stringMatching(/failed .* lost: /) });
+});
+
+test("without a run, the newest ones are watched", async () => {
+  const { out, exitCode } = await up.run(
+    "runs",
+    "watch",
+    "--newest",
+    "20",
+    "--json",
+    "--schedule",
+    "key:run-summary",
+    "--timeout",
+    "80",
+  );
+  expect(exitCode).toBe(0);
+  for (const line of out.trim().split("\n")) expect(JSON.parse(line)).toMatchObject({ trigger: "schedule" });
+}, 90_000);
+
+test("what cannot be meant is refused before anything is asked; exit code 2", async () => {
+  for (const [args, sentence] of [
+    [["schedule", "list"], /unknown command 'schedule'[\s\S]*schedules/],
+    [["runs", "wach"], /unknown command 'wach'[\s\S]*Did you mean watch/],
+    [["runs", "list", "--sate", "failed"], /unknown option '--sate'[\s\S]*--state/],
+    [["schedules", "create", "--name", "x"], /--cron <expression>/],
+    [[...CREATE, "--name", "x", "--payload", "{'a':1}"], /^punctual: --payload: is not JSON/],
+    [[...CREATE, "--name", "x", "--key", "daily"], /--schedule-key/],
+    [[...CREATE, "--name", "x", "--schedule-key", up.key], /--key/],
+    [["runs", "list", "--limit", "1000"], /--limit: found "1000"; allowed: .* 1 to 200/],
+    [["runs", "list", "--url", "localhost:8080"], /--url: found "localhost:8080"/],
+  ] as const) {
+    const { exitCode, err, out } = await up.run(...args);
+    expect(err).toMatch(sentence);
+    expect({ args, exitCode, out }).toEqual({ args, exitCode: 2, out: "" });
+  }
+});
+
+test("the demo's key goes to the demo only", async () => {
+  const { err, exitCode } = await up.run("runs", "list", "--url", "http://127.0.0.1:10");
+  expect(err).toMatch(/^punctual: --key: is missing/);
+  expect(exitCode).toBe(2);
+});
+
+test("what holds a password is for its owner's eyes", () => {
+  for (const name of ["key", "database-url"]) expect(statSync(join(up.directory, name)).mode & 0o777).toBe(0o600);
+});
+
+test("the doctor finds a running system well", async () => {
+  const { runId = "" } = await runReport();
+  await up.run("runs", "watch", runId);
+  const { out } = await up.run("doctor", "--json");
+  const { checks } = JSON.parse(out) as { checks: { check: string; status: string }[] };
+  // The test before took a run out of the database by hand, and nobody serves class memory.
+  const unwell = checks.filter((one) => one.status === "finding" || one.status === "failed");
+  expect(unwell).toEqual([]);
+});

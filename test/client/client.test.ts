@@ -1,0 +1,133 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { afterEach, expect, expectTypeOf, test } from "vitest";
+import type { z } from "zod";
+import type { attemptSchema, runListItemSchema, runSchema } from "../../src/api/present/run.ts";
+import type { scheduleSchema } from "../../src/api/present/schedule.ts";
+import { createClient } from "../../src/client/client.ts";
+import { download } from "../../src/client/download.ts";
+import type { Attempt, ListedRun, Run, Schedule } from "../../src/client/types.ts";
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
+const closing: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closing.splice(0)) close();
+});
+
+/** A network that behaves as a test wants: every answer is a step. */
+async function serverThat(...steps: Answer[]): Promise<string> {
+  let step = 0;
+  const server = createServer(
+    (request, response) => void steps[Math.min(step++, steps.length - 1)]!(request, response),
+  );
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  closing.push(() => server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const json =
+  (status: number, body: unknown): Answer =>
+  (_, response) =>
+    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+
+function clientOf(url: string, naps: number[] = []) {
+  const sleep = async (ms: number) => void naps.push(ms);
+  return createClient({ url, key: "pk_test", sleep, timeoutMs: 5_000 });
+}
+
+const DRAFT = {
+  name: "n",
+  rule: { kind: "cron", expression: "@daily", zone: "Etc/UTC" },
+  job: { kind: "function", name: "report.run-summary", version: 1 },
+};
+
+test("the types are what the API answers, though nothing of the server is imported", () => {
+  expectTypeOf<z.output<typeof runSchema>>().toExtend<Run>();
+  expectTypeOf<z.output<typeof runListItemSchema>>().toExtend<ListedRun>();
+  expectTypeOf<z.output<typeof attemptSchema>>().toExtend<Attempt>();
+  expectTypeOf<z.output<typeof scheduleSchema>>().toExtend<Schedule>();
+});
+
+test("a create whose answer was lost is asked again under the same key, so it happens once", async () => {
+  const keys: unknown[] = [];
+  const keep = (request: IncomingMessage) => keys.push(request.headers["idempotency-key"]);
+  const url = await serverThat(
+    (request) => keep(request) && request.socket.destroy(),
+    (request, response) =>
+      keep(request) && json(503, { code: "outcome-unknown", detail: "d", retryable: true })(request, response),
+    (request, response) => keep(request) && json(201, { scheduleId: "sch_1" })(request, response),
+  );
+  const naps: number[] = [];
+  expect(await clientOf(url, naps).schedules.create(DRAFT)).toEqual({ scheduleId: "sch_1" });
+  expect(keys).toHaveLength(3);
+  expect(new Set(keys).size).toBe(1);
+  expect(naps).toEqual([250, 500]);
+});
+
+test("a refusal is not asked again, and keeps its code, fields and request id", async () => {
+  const naps: number[] = [];
+  const errors = [{ field: "rule.zone", message: "is not known" }];
+  const url = await serverThat(
+    json(400, {
+      code: "invalid-rule",
+      detail: "rule.zone: is not known",
+      retryable: false,
+      requestId: "req_1",
+      errors,
+    }),
+  );
+  await expect(clientOf(url, naps).schedules.create(DRAFT)).rejects.toMatchObject({
+    name: "ApiProblem",
+    status: 400,
+    code: "invalid-rule",
+    message: "rule.zone: is not known",
+    requestId: "req_1",
+    errors,
+  });
+  expect(naps).toEqual([]);
+});
+
+test("something else that answers there is not taken for the API", async () => {
+  const page = await serverThat((_, response) => response.end("<html>hello</html>"));
+  await expect(clientOf(page).runs.list()).rejects.toMatchObject({ name: "NoAnswer", message: /not the Punctual API/ });
+  const gone = await serverThat((_, response) => response.writeHead(404).end("nginx"));
+  await expect(clientOf(gone).runs.list()).rejects.toMatchObject({ name: "NoAnswer", message: /HTTP 404/ });
+});
+
+test("the key follows no redirect to another server", async () => {
+  const asked: unknown[] = [];
+  const other = await serverThat((request, response) => {
+    asked.push(request.headers.authorization);
+    return response.end("{}");
+  });
+  const url = await serverThat((_, response) => response.writeHead(302, { location: other }).end());
+  await expect(clientOf(url).runs.list()).rejects.toMatchObject({ name: "NoAnswer" });
+  expect(asked).toEqual([]);
+});
+
+test("an identifier is one segment of the path, and a payload's text is sent as it is written", async () => {
+  const seen: string[] = [];
+  const url = await serverThat(async (request, response) => {
+    seen.push(`${request.url} ${await text(request)}`);
+    return response.end("{}");
+  });
+  await clientOf(`${url}/behind/a/proxy/`).runs.get("../../v1/me?x=1");
+  await clientOf(url).schedules.create({ ...DRAFT, payloadJson: '{"n": 1.10, "n": 9007199254740993}' });
+  expect(seen[0]).toBe("/behind/a/proxy/v1/runs/..%2F..%2Fv1%2Fme%3Fx%3D1 ");
+  expect(seen[1]).toMatch(/"payload":\{"n": 1\.10, "n": 9007199254740993\}\}$/);
+});
+
+test("a result that arrives damaged is never given out whole", async () => {
+  const bytes = "the report".repeat(20_000);
+  const url = await serverThat((_, response) => response.end(`${bytes.slice(0, -1)}!`));
+  const link = { runId: "run_1", url, expiresAt: "", sha256: "0".repeat(64), size: bytes.length, mediaType: null };
+  let received = "";
+  await expect(
+    (async () => {
+      for await (const chunk of download(link)) received += Buffer.from(chunk).toString();
+    })(),
+  ).rejects.toThrow(/damaged/);
+  expect(received.length).toBeLessThan(bytes.length);
+});
