@@ -1,11 +1,12 @@
 import type pg from "pg";
+import type { Uuid } from "../../src/kernel/ids.ts";
 import type { Queryable } from "../../src/store/database.ts";
 import { findUnfitGuards, GUARDS_FIT, INVARIANTS, type Invariant } from "../../src/store/invariants.ts";
 
 /** The seven invariants of the protocol, as far as the tables tell. Throws with the first few offenders of the first that is broken. */
 export async function checkInvariants(admin: pg.Pool): Promise<void> {
-  const { rows } = await admin.query<{ ids: string }>(
-    "select coalesce(array_agg(schedule_id), '{}')::text as ids from schedule_cursor",
+  const { rows } = await admin.query<{ ids: Uuid[] }>(
+    "select coalesce(array_agg(schedule_id), '{}') as ids from schedule_cursor",
   );
   const ids = rows[0]!.ids;
   const parameters: Readonly<Record<Invariant["over"], readonly unknown[]>> = {
