@@ -4,7 +4,6 @@ import { instantOf, type Uuid } from "../kernel/ids.ts";
 import { type Queryable, sql, type Transaction } from "../store/database.ts";
 import { markCancelRequested } from "../store/live-marks.ts";
 import { lockLiveRunsAndSiblings } from "../store/live-runs.ts";
-import { instantArray, plainArray } from "../store/values.ts";
 import { announce } from "./announce.ts";
 import type { Authority } from "./authority.ts";
 import { type Departure, depart } from "./depart.ts";
@@ -112,8 +111,5 @@ async function cancelIn(authority: Authority, tx: Transaction, requests: readonl
 
 async function readRuns(tx: Queryable, ids: readonly Uuid[]) {
   if (ids.length === 0) return [];
-  return tx.query<{ id: Uuid; tenant_id: Uuid; state: RunState | "open" }>(READ_RUNS, [
-    instantArray(ids.map(instantOf)),
-    plainArray(ids),
-  ]);
+  return tx.query<{ id: Uuid; tenant_id: Uuid; state: RunState | "open" }>(READ_RUNS, [ids.map(instantOf), ids]);
 }

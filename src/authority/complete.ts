@@ -9,7 +9,6 @@ import { instantOf, type Uuid } from "../kernel/ids.ts";
 import { type Queryable, sql } from "../store/database.ts";
 import { lockLiveRuns } from "../store/live-runs.ts";
 import { lockObjects, type ObjectRow, referenceObjects } from "../store/objects.ts";
-import { instantArray, plainArray } from "../store/values.ts";
 import type { Authority } from "./authority.ts";
 import { type Departure, depart } from "./depart.ts";
 
@@ -92,7 +91,7 @@ export async function completeRuns(
 
 async function readEnded(tx: Queryable, ids: readonly Uuid[]): Promise<Map<Uuid, EndedRow>> {
   if (ids.length === 0) return new Map();
-  const rows = await tx.query<EndedRow>(READ_ENDED, [instantArray(ids.map(instantOf)), plainArray(ids)]);
+  const rows = await tx.query<EndedRow>(READ_ENDED, [ids.map(instantOf), ids]);
   return new Map(rows.map((row) => [row.id, row]));
 }
 

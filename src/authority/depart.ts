@@ -15,7 +15,6 @@ import {
 import type { LiveRun } from "../store/live-runs.ts";
 import { insertIntents, type OutboxRow } from "../store/outbox.ts";
 import { addUsage, countLanes } from "../store/usage.ts";
-import { instantArray, plainArray } from "../store/values.ts";
 import { handOn, slotsHeldBy } from "./hand-on.ts";
 
 /** How a run leaves where it stands: for good, or to be tried again. The live row is locked by the caller. */
@@ -82,12 +81,12 @@ async function retryLater(
 ): Promise<OutboxRow[]> {
   if (retries.length === 0) return [];
   await tx.query(TO_RETRYING, [
-    plainArray(retries.map((one) => one.run.id)),
-    instantArray(retries.map((one) => one.notBefore)),
-    plainArray(retries.map((one) => laneOfRetry(one.run))),
-    plainArray(retries.map((one) => one.run.budget_attempt + (one.spends === "retry" ? 1 : 0))),
-    plainArray(retries.map((one) => one.run.interruptions + (one.spends === "interruption" ? 1 : 0))),
-    plainArray(retries.map(expiriesInARow)),
+    retries.map((one) => one.run.id),
+    retries.map((one) => one.notBefore),
+    retries.map((one) => laneOfRetry(one.run)),
+    retries.map((one) => one.run.budget_attempt + (one.spends === "retry" ? 1 : 0)),
+    retries.map((one) => one.run.interruptions + (one.spends === "interruption" ? 1 : 0)),
+    retries.map(expiriesInARow),
   ]);
   return insertIntents(
     tx,

@@ -4,7 +4,6 @@ import type { Uuid } from "../kernel/ids.ts";
 import { sql, type Transaction } from "../store/database.ts";
 import type { LiveRun } from "../store/live-runs.ts";
 import { insertIntents, type OutboxRow } from "../store/outbox.ts";
-import { plainArray } from "../store/values.ts";
 
 /** A guard that its holder has let go of in this transaction. */
 export type FreedSlot = { scheduleId: Uuid; guard: Uuid };
@@ -50,13 +49,13 @@ export async function handOn(tx: Transaction, freed: readonly FreedSlot[], nowAt
   for (const slot of freed) guards.set(slot.scheduleId, [...(guards.get(slot.scheduleId) ?? []), slot.guard]);
   const schedules = [...guards.keys()].sort();
   const siblings = await tx.query<Sibling>(LOCK_OLDEST_BLOCKED, [
-    plainArray(schedules),
-    plainArray(schedules.map((id) => guards.get(id)!.length)),
+    schedules,
+    schedules.map((id) => guards.get(id)!.length),
   ]);
   if (siblings.length === 0) return [];
   await tx.query(GIVE_GUARDS, [
-    plainArray(siblings.map((run) => run.id)),
-    plainArray(siblings.map((run) => guards.get(run.schedule_id!)!.shift())),
+    siblings.map((run) => run.id),
+    siblings.map((run) => guards.get(run.schedule_id!)!.shift()),
   ]);
   const rows = groupIntoRows(
     siblings.map((run) => ({

@@ -2,7 +2,7 @@ import type { Instant } from "../kernel/clock.ts";
 import type { Uuid } from "../kernel/ids.ts";
 import { sql } from "../store/database.ts";
 import { countPublished, findPublished, type PublishedRow } from "../store/dispatchable.ts";
-import { instantText, plainArray } from "../store/values.ts";
+import { instantText } from "../store/values.ts";
 import type { Authority } from "./authority.ts";
 import { readServer } from "./server.ts";
 
@@ -55,7 +55,7 @@ export async function findStalePublications<One extends { rowId: bigint; epoch: 
   publications: readonly One[],
 ): Promise<One[]> {
   if (publications.length === 0) return [];
-  const ids = plainArray(publications.map((one) => one.rowId));
+  const ids = publications.map((one) => one.rowId);
   const rows = await authority.db.query<{ id: bigint; publish_no: number }>(READ_PUBLICATIONS, [ids]);
   const epoch = await readEpoch(authority);
   const current = new Map(rows.map((row) => [row.id, row.publish_no]));

@@ -5,7 +5,6 @@ import type { Uuid } from "../kernel/ids.ts";
 import { sql, type Transaction } from "../store/database.ts";
 import { insertIntents, type OutboxRow } from "../store/outbox.ts";
 import { laneKey, type Usage } from "../store/usage.ts";
-import { plainArray } from "../store/values.ts";
 
 /** A run of a claimed row that could not start now. */
 export type PutBack = { row: OutboxRow; runId: Uuid; availableAt: Instant; heldBy: HeldBy | undefined };
@@ -43,5 +42,5 @@ export async function putBack(
     nowAt,
   );
   const limited = runs.filter((one) => one.heldBy === "tenant-limit").map((one) => one.runId);
-  if (limited.length > 0) await tx.query(MARK_HELD, [plainArray(limited), "tenant-limit"]);
+  if (limited.length > 0) await tx.query(MARK_HELD, [limited, "tenant-limit"]);
 }

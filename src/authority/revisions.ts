@@ -4,7 +4,6 @@ import { type CompiledRule, compileRule, type RuleFault } from "../domain/recurr
 import type { ZoneSource } from "../domain/recurrence/zone-source.ts";
 import type { Uuid } from "../kernel/ids.ts";
 import { type Queryable, sql } from "../store/database.ts";
-import { plainArray } from "../store/values.ts";
 
 /** A schedule's revision. Revisions never change, so a process may keep what it has read. */
 export type Revision = { definition: Definition; payload: Payload };
@@ -53,7 +52,7 @@ export function createRevisionCache(zones: ZoneSource): RevisionCache {
       const wanted = [...missing.values()];
       const rows = await db.query<{ schedule_id: Uuid; revision: number; definition: string; payload: string }>(
         SELECT,
-        [plainArray(wanted.map((key) => key.scheduleId)), plainArray(wanted.map((key) => key.revision))],
+        [wanted.map((key) => key.scheduleId), wanted.map((key) => key.revision)],
       );
       for (const row of rows) {
         revisions.set(`${row.schedule_id} ${row.revision}`, {

@@ -2,7 +2,7 @@ import type { NewRange, NewRun, NewSkip } from "../domain/materialization.ts";
 import type { Instant } from "../kernel/clock.ts";
 import type { Uuid } from "../kernel/ids.ts";
 import { type Queryable, sql } from "./database.ts";
-import { instantArray, instantText, jsonArray, plainArray, textArray } from "./values.ts";
+import { instantText } from "./values.ts";
 
 /** Work and payload of a run that do not stand in a revision; both null for an ordinary run of a schedule. */
 export type OwnWork = { job: unknown; payload: unknown };
@@ -61,17 +61,17 @@ export async function insertRuns(
   nowAt: Instant,
 ): Promise<Set<Uuid>> {
   const rows = await tx.query<{ id: Uuid }>(INSERT_RUNS, [
-    plainArray(runs.map((run) => run.id)),
-    instantArray(runs.map((run) => run.scheduledAt)),
-    plainArray(runs.map((run) => run.scheduleId)),
-    plainArray(runs.map((run) => run.tenantId)),
-    plainArray(runs.map((run) => run.class)),
-    instantArray(runs.map((run) => run.dueAt)),
-    instantArray(runs.map((run) => run.prevScheduledAt)),
-    plainArray(runs.map((run) => run.revision)),
-    plainArray(runs.map((run) => run.trigger)),
-    jsonArray(runs.map((run) => own.get(run.id)?.job)),
-    jsonArray(runs.map((run) => own.get(run.id)?.payload)),
+    runs.map((run) => run.id),
+    runs.map((run) => run.scheduledAt),
+    runs.map((run) => run.scheduleId),
+    runs.map((run) => run.tenantId),
+    runs.map((run) => run.class),
+    runs.map((run) => run.dueAt),
+    runs.map((run) => run.prevScheduledAt),
+    runs.map((run) => run.revision),
+    runs.map((run) => run.trigger),
+    runs.map((run) => own.get(run.id)?.job),
+    runs.map((run) => own.get(run.id)?.payload),
     instantText(nowAt),
   ]);
   return new Set(rows.map((row) => row.id));
@@ -84,18 +84,18 @@ export async function insertLiveRuns(
   nowAt: Instant,
 ): Promise<void> {
   await tx.query(INSERT_LIVE, [
-    plainArray(runs.map((run) => run.id)),
-    instantArray(runs.map((run) => run.scheduledAt)),
-    plainArray(runs.map((run) => run.scheduleId)),
-    plainArray(runs.map((run) => run.tenantId)),
-    plainArray(runs.map((run) => run.class)),
-    plainArray(runs.map((run) => run.lane)),
-    plainArray(runs.map((run) => run.revision)),
-    plainArray(runs.map((run) => run.guard)),
-    instantArray(runs.map((run) => run.dueAt)),
-    instantArray(runs.map((run) => run.startDeadlineAt)),
-    plainArray(runs.map((run) => run.heldBy)),
-    plainArray(runs.map((run) => own.has(run.id))),
+    runs.map((run) => run.id),
+    runs.map((run) => run.scheduledAt),
+    runs.map((run) => run.scheduleId),
+    runs.map((run) => run.tenantId),
+    runs.map((run) => run.class),
+    runs.map((run) => run.lane),
+    runs.map((run) => run.revision),
+    runs.map((run) => run.guard),
+    runs.map((run) => run.dueAt),
+    runs.map((run) => run.startDeadlineAt),
+    runs.map((run) => run.heldBy),
+    runs.map((run) => own.has(run.id)),
     instantText(nowAt),
   ]);
 }
@@ -103,16 +103,16 @@ export async function insertLiveRuns(
 export async function insertSkips(tx: Queryable, skips: readonly NewSkip[], nowAt: Instant): Promise<void> {
   if (skips.length === 0) return;
   await tx.query(INSERT_SKIPS, [
-    plainArray(skips.map((skip) => skip.id)),
-    instantArray(skips.map((skip) => skip.scheduledAt)),
-    plainArray(skips.map((skip) => skip.scheduleId)),
-    plainArray(skips.map((skip) => skip.tenantId)),
-    plainArray(skips.map((skip) => skip.class)),
-    instantArray(skips.map((skip) => skip.dueAt)),
-    instantArray(skips.map((skip) => skip.prevScheduledAt)),
-    plainArray(skips.map((skip) => skip.revision)),
-    plainArray(skips.map((skip) => skip.trigger)),
-    plainArray(skips.map((skip) => skip.reason)),
+    skips.map((skip) => skip.id),
+    skips.map((skip) => skip.scheduledAt),
+    skips.map((skip) => skip.scheduleId),
+    skips.map((skip) => skip.tenantId),
+    skips.map((skip) => skip.class),
+    skips.map((skip) => skip.dueAt),
+    skips.map((skip) => skip.prevScheduledAt),
+    skips.map((skip) => skip.revision),
+    skips.map((skip) => skip.trigger),
+    skips.map((skip) => skip.reason),
     instantText(nowAt),
   ]);
 }
@@ -120,14 +120,14 @@ export async function insertSkips(tx: Queryable, skips: readonly NewSkip[], nowA
 export async function insertSkipRanges(tx: Queryable, ranges: readonly NewRange[], nowAt: Instant): Promise<void> {
   if (ranges.length === 0) return;
   await tx.query(INSERT_RANGES, [
-    plainArray(ranges.map((range) => range.scheduleId)),
-    instantArray(ranges.map((range) => range.fromAt)),
-    instantArray(ranges.map((range) => range.toAt)),
-    plainArray(ranges.map((range) => range.tenantId)),
-    plainArray(ranges.map((range) => range.revision)),
-    textArray(ranges.map((range) => range.reason)),
-    plainArray(ranges.map((range) => range.instants)),
-    instantArray(ranges.map((range) => range.prevScheduledAt)),
+    ranges.map((range) => range.scheduleId),
+    ranges.map((range) => range.fromAt),
+    ranges.map((range) => range.toAt),
+    ranges.map((range) => range.tenantId),
+    ranges.map((range) => range.revision),
+    ranges.map((range) => range.reason),
+    ranges.map((range) => range.instants),
+    ranges.map((range) => range.prevScheduledAt),
     instantText(nowAt),
   ]);
 }

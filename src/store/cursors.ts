@@ -2,7 +2,7 @@ import type { ScheduleStatus } from "../domain/states.ts";
 import type { Instant } from "../kernel/clock.ts";
 import type { Uuid } from "../kernel/ids.ts";
 import { type Queryable, sql } from "./database.ts";
-import { instantArray, instantText, plainArray, textArray } from "./values.ts";
+import { instantText } from "./values.ts";
 
 /** The moving row of a schedule; locking it is locking the schedule. */
 export type CursorRow = {
@@ -74,7 +74,7 @@ const SET_STATUS = sql(
 );
 
 export function lockCursorsSkipping(tx: Queryable, scheduleIds: readonly Uuid[]): Promise<CursorRow[]> {
-  return tx.query<CursorRow>(LOCK_SKIPPING, [plainArray(scheduleIds)]);
+  return tx.query<CursorRow>(LOCK_SKIPPING, [scheduleIds]);
 }
 
 export async function lockCursor(tx: Queryable, scheduleId: Uuid): Promise<CursorRow | undefined> {
@@ -118,12 +118,12 @@ export type Advance = {
 export async function advanceCursors(tx: Queryable, advances: readonly Advance[]): Promise<void> {
   if (advances.length === 0) return;
   await tx.query(ADVANCE, [
-    plainArray(advances.map((one) => one.scheduleId)),
-    instantArray(advances.map((one) => one.nextRunAt)),
-    instantArray(advances.map((one) => one.nextDueAt)),
-    instantArray(advances.map((one) => one.lastNominalAt)),
-    textArray(advances.map((one) => one.lastNominalLocal)),
-    plainArray(advances.map((one) => one.runsMade)),
+    advances.map((one) => one.scheduleId),
+    advances.map((one) => one.nextRunAt),
+    advances.map((one) => one.nextDueAt),
+    advances.map((one) => one.lastNominalAt),
+    advances.map((one) => one.lastNominalLocal),
+    advances.map((one) => one.runsMade),
   ]);
 }
 
@@ -137,5 +137,5 @@ export async function setScheduleStatus(
   status: ScheduleStatus,
   nowAt: Instant,
 ): Promise<void> {
-  if (ids.length > 0) await tx.query(SET_STATUS, [plainArray(ids), status, instantText(nowAt)]);
+  if (ids.length > 0) await tx.query(SET_STATUS, [ids, status, instantText(nowAt)]);
 }

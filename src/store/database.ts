@@ -2,13 +2,19 @@ import pg from "pg";
 import type { Clock, Instant } from "../kernel/clock.ts";
 import { messageOf, operatorError, outcomeUnknown } from "../kernel/errors.ts";
 import type { Log } from "../kernel/log.ts";
+import { type ArrayType, BadItem, declaredArrays, encodeArray } from "./arrays.ts";
 import { parseInstant } from "./values.ts";
 
 /** A named prepared statement: the text is planned once per connection. */
-export type Statement = { readonly name: string; readonly text: string };
+export type Statement = {
+  readonly name: string;
+  readonly text: string;
+  /** Parameters declared as arrays (`$1::uuid[]`), by position: callers pass arrays of domain values. */
+  readonly arrays: ReadonlyMap<number, ArrayType>;
+};
 
 export function sql(name: string, text: string): Statement {
-  return { name, text };
+  return { name, text, arrays: declaredArrays(text) };
 }
 
 export type Queryable = {
@@ -164,7 +170,11 @@ async function queryWith<Row>(
   statement: Statement,
   values: readonly unknown[],
 ): Promise<Row[]> {
-  const result = await client.query({ name: statement.name, text: statement.text, values: values as unknown[] });
+  const encoded = values.map((value, i) => {
+    const type = statement.arrays.get(i);
+    return type === undefined || !Array.isArray(value) ? value : encodeArray(type, value);
+  });
+  const result = await client.query({ name: statement.name, text: statement.text, values: encoded });
   return result.rows as Row[];
 }
 
@@ -184,6 +194,7 @@ export function sqlStateOf(error: unknown): string | undefined {
 
 /** A data error: the item itself is at fault (classes 22 and 23), so the batch is split to find it. */
 export function isPoison(error: unknown): boolean {
+  if (error instanceof BadItem) return true;
   const state = sqlStateOf(error);
   return state !== undefined && (state.startsWith("22") || state.startsWith("23"));
 }

@@ -2,7 +2,6 @@ import type { Lane } from "../domain/states.ts";
 import type { Instant } from "../kernel/clock.ts";
 import type { Uuid } from "../kernel/ids.ts";
 import { type Queryable, sql } from "./database.ts";
-import { plainArray } from "./values.ts";
 
 /** What waits in the outbox, seen lane by lane (tenant × class), so that a long backlog never hides a short one. */
 export type WaitingLane = {
@@ -114,24 +113,21 @@ export function findDispatchable(
   wanted: readonly { tenantId: Uuid; class: string; rows: number }[],
 ): Promise<DispatchableRow[]> {
   return db.query<DispatchableRow>(FIND_ROWS, [
-    plainArray(wanted.map((lane) => lane.tenantId)),
-    plainArray(wanted.map((lane) => lane.class)),
-    plainArray(wanted.map((lane) => lane.rows)),
+    wanted.map((lane) => lane.tenantId),
+    wanted.map((lane) => lane.class),
+    wanted.map((lane) => lane.rows),
   ]);
 }
 
 export function markPublished(tx: Queryable, ids: readonly bigint[]): Promise<DispatchableRow[]> {
-  return tx.query<DispatchableRow>(MARK, [plainArray(ids)]);
+  return tx.query<DispatchableRow>(MARK, [ids]);
 }
 
 export type Seen = { rowId: bigint; publishNo: number };
 
 /** Unmarks rows that are still at the publication that was seen; a later one is none of the caller's business. */
 export async function unmarkPublished(tx: Queryable, seen: readonly Seen[]): Promise<number> {
-  const rows = await tx.query(UNMARK, [
-    plainArray(seen.map((one) => one.rowId)),
-    plainArray(seen.map((one) => one.publishNo)),
-  ]);
+  const rows = await tx.query(UNMARK, [seen.map((one) => one.rowId), seen.map((one) => one.publishNo)]);
   return rows.length;
 }
 

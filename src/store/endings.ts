@@ -4,7 +4,7 @@ import type { Instant } from "../kernel/clock.ts";
 import { bug } from "../kernel/errors.ts";
 import type { Uuid } from "../kernel/ids.ts";
 import { type Queryable, sql } from "./database.ts";
-import { instantArray, instantText, plainArray, textArray } from "./values.ts";
+import { instantText } from "./values.ts";
 
 /** How a run ends: one update of its history row, and its live row goes. */
 export type Ending = {
@@ -69,24 +69,24 @@ const CLOSE_ATTEMPTS = sql(
 /** Ends runs whose live rows are locked. A run that is not open any more would break invariant 5: that is a bug. */
 export async function endRuns(tx: Queryable, endings: readonly Ending[], nowAt: Instant): Promise<void> {
   if (endings.length === 0) return;
-  await tx.query(DELETE_LIVE, [plainArray(endings.map((end) => end.id))]);
+  await tx.query(DELETE_LIVE, [endings.map((end) => end.id)]);
   const ended = await tx.query(END, [
-    plainArray(endings.map((end) => end.id)),
-    instantArray(endings.map((end) => end.scheduledAt)),
-    plainArray(endings.map((end) => end.state)),
-    plainArray(endings.map((end) => end.attempts)),
-    instantArray(endings.map((end) => end.startedAt)),
-    plainArray(endings.map((end) => end.acceptedFence)),
-    plainArray(endings.map((end) => end.skipReason)),
-    instantArray(endings.map((end) => end.cancelRequestedAt)),
-    textArray(endings.map((end) => end.error?.code)),
-    textArray(endings.map((end) => end.error?.message)),
-    plainArray(endings.map((end) => end.result?.objectId)),
-    textArray(endings.map((end) => end.result?.uri)),
-    textArray(endings.map((end) => end.result?.version)),
-    plainArray(endings.map((end) => end.result?.sha256)),
-    plainArray(endings.map((end) => end.result?.size)),
-    textArray(endings.map((end) => end.result?.mediaType)),
+    endings.map((end) => end.id),
+    endings.map((end) => end.scheduledAt),
+    endings.map((end) => end.state),
+    endings.map((end) => end.attempts),
+    endings.map((end) => end.startedAt),
+    endings.map((end) => end.acceptedFence),
+    endings.map((end) => end.skipReason),
+    endings.map((end) => end.cancelRequestedAt),
+    endings.map((end) => end.error?.code),
+    endings.map((end) => end.error?.message),
+    endings.map((end) => end.result?.objectId),
+    endings.map((end) => end.result?.uri),
+    endings.map((end) => end.result?.version),
+    endings.map((end) => end.result?.sha256),
+    endings.map((end) => end.result?.size),
+    endings.map((end) => end.result?.mediaType),
     instantText(nowAt),
   ]);
   if (ended.length !== endings.length) {
@@ -109,15 +109,15 @@ export type DeadLetter = {
 export async function insertDeadLetters(tx: Queryable, letters: readonly DeadLetter[], nowAt: Instant): Promise<void> {
   if (letters.length === 0) return;
   await tx.query(DEAD_LETTERS, [
-    plainArray(letters.map((letter) => letter.runId)),
-    instantArray(letters.map((letter) => letter.scheduledAt)),
-    plainArray(letters.map((letter) => letter.tenantId)),
-    plainArray(letters.map((letter) => letter.scheduleId)),
-    plainArray(letters.map((letter) => letter.class)),
-    textArray(letters.map((letter) => letter.reason)),
-    textArray(letters.map((letter) => letter.fingerprint)),
-    plainArray(letters.map((letter) => letter.attempts)),
-    textArray(letters.map((letter) => letter.message)),
+    letters.map((letter) => letter.runId),
+    letters.map((letter) => letter.scheduledAt),
+    letters.map((letter) => letter.tenantId),
+    letters.map((letter) => letter.scheduleId),
+    letters.map((letter) => letter.class),
+    letters.map((letter) => letter.reason),
+    letters.map((letter) => letter.fingerprint),
+    letters.map((letter) => letter.attempts),
+    letters.map((letter) => letter.message),
     instantText(nowAt),
   ]);
 }
@@ -134,12 +134,12 @@ export type AttemptEnd = {
 export async function closeAttempts(tx: Queryable, ends: readonly AttemptEnd[], nowAt: Instant): Promise<void> {
   if (ends.length === 0) return;
   await tx.query(CLOSE_ATTEMPTS, [
-    instantArray(ends.map((end) => end.scheduledAt)),
-    plainArray(ends.map((end) => end.runId)),
-    plainArray(ends.map((end) => end.n)),
-    plainArray(ends.map((end) => end.outcome)),
-    textArray(ends.map((end) => end.error?.code)),
-    textArray(ends.map((end) => end.error?.message)),
+    ends.map((end) => end.scheduledAt),
+    ends.map((end) => end.runId),
+    ends.map((end) => end.n),
+    ends.map((end) => end.outcome),
+    ends.map((end) => end.error?.code),
+    ends.map((end) => end.error?.message),
     instantText(nowAt),
   ]);
 }

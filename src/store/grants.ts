@@ -3,7 +3,7 @@ import type { Instant } from "../kernel/clock.ts";
 import type { Uuid } from "../kernel/ids.ts";
 import { type Queryable, sql } from "./database.ts";
 import { LIVE_COLUMNS, type LiveRun } from "./live-runs.ts";
-import { instantArray, instantText, plainArray } from "./values.ts";
+import { instantText } from "./values.ts";
 
 type Granted = { runId: Uuid; scheduledAt: Instant; attempt: number; fence: Fence; deadlineAt: Instant };
 /** A running run with the start of its present attempt (`started_at` is that of its first). */
@@ -38,10 +38,10 @@ export async function startLiveRuns(
   claim: Claim & { leaseUntil: Instant },
 ): Promise<void> {
   await tx.query(START, [
-    plainArray(grants.map((grant) => grant.runId)),
-    plainArray(grants.map((grant) => grant.attempt)),
-    plainArray(grants.map((grant) => grant.fence)),
-    instantArray(grants.map((grant) => grant.deadlineAt)),
+    grants.map((grant) => grant.runId),
+    grants.map((grant) => grant.attempt),
+    grants.map((grant) => grant.fence),
+    grants.map((grant) => grant.deadlineAt),
     claim.claimId,
     claim.worker,
     instantText(claim.leaseUntil),
@@ -51,10 +51,10 @@ export async function startLiveRuns(
 
 export async function insertAttempts(tx: Queryable, grants: readonly Granted[], claim: Claim): Promise<void> {
   await tx.query(INSERT_ATTEMPTS, [
-    instantArray(grants.map((grant) => grant.scheduledAt)),
-    plainArray(grants.map((grant) => grant.runId)),
-    plainArray(grants.map((grant) => grant.attempt)),
-    plainArray(grants.map((grant) => grant.fence)),
+    grants.map((grant) => grant.scheduledAt),
+    grants.map((grant) => grant.runId),
+    grants.map((grant) => grant.attempt),
+    grants.map((grant) => grant.fence),
     claim.claimId,
     claim.worker,
     instantText(claim.nowAt),

@@ -188,7 +188,7 @@ type Open = { id: Uuid; guard: Uuid | null };
  * A schedule with n slots and open runs has min(open, n) holders of slots, and the blocked are younger than none of
  * them; a holder of its own id is surplus from an edit, or competes with nobody. Answers the schedules that do not fit.
  */
-export async function findUnfitGuards(db: Queryable, scheduleIds: string): Promise<object[]> {
+export async function findUnfitGuards(db: Queryable, scheduleIds: readonly Uuid[]): Promise<object[]> {
   const rows = await db.query<{ schedule_id: Uuid; definition: Definition; open: Open[] }>(OPEN_BY_SCHEDULE, [
     scheduleIds,
   ]);

@@ -1,7 +1,7 @@
 import type { Instant } from "../kernel/clock.ts";
 import type { Uuid } from "../kernel/ids.ts";
 import { type Queryable, sql } from "./database.ts";
-import { instantArray, instantText, plainArray, textArray } from "./values.ts";
+import { instantText } from "./values.ts";
 
 const RENEW = sql(
   "leases_renew",
@@ -23,11 +23,7 @@ export async function renewLeases(
   nowAt: Instant,
 ): Promise<void> {
   if (renewals.length === 0) return;
-  await tx.query(RENEW, [
-    plainArray(renewals.map((one) => one.runId)),
-    instantArray(renewals.map((one) => one.leaseUntil)),
-    instantText(nowAt),
-  ]);
+  await tx.query(RENEW, [renewals.map((one) => one.runId), renewals.map((one) => one.leaseUntil), instantText(nowAt)]);
 }
 
 /** Candidates only: whether a lease is over is decided under its row's lock. Walks the small table (no index: HOT). */
@@ -48,9 +44,9 @@ const WRITE_PROGRESS = sql(
 export async function writeProgress(tx: Queryable, notes: readonly ProgressNote[]): Promise<void> {
   if (notes.length === 0) return;
   await tx.query(WRITE_PROGRESS, [
-    instantArray(notes.map((note) => note.scheduledAt)),
-    plainArray(notes.map((note) => note.runId)),
-    plainArray(notes.map((note) => note.n)),
-    textArray(notes.map((note) => note.progress)),
+    notes.map((note) => note.scheduledAt),
+    notes.map((note) => note.runId),
+    notes.map((note) => note.n),
+    notes.map((note) => note.progress),
   ]);
 }

@@ -1,7 +1,7 @@
 import type { Instant } from "../kernel/clock.ts";
 import type { Uuid } from "../kernel/ids.ts";
 import { type Queryable, sql } from "./database.ts";
-import { instantText, plainArray } from "./values.ts";
+import { instantText } from "./values.ts";
 
 const MARK_CANCEL_REQUESTED = sql(
   "live_mark_cancel_requested",
@@ -10,7 +10,7 @@ const MARK_CANCEL_REQUESTED = sql(
 
 /** Asks the workers of running runs to stop; the rows are locked. */
 export async function markCancelRequested(tx: Queryable, ids: readonly Uuid[], nowAt: Instant): Promise<void> {
-  if (ids.length > 0) await tx.query(MARK_CANCEL_REQUESTED, [plainArray(ids), instantText(nowAt)]);
+  if (ids.length > 0) await tx.query(MARK_CANCEL_REQUESTED, [ids, instantText(nowAt)]);
 }
 
 const SET_GUARDS = sql(
@@ -21,5 +21,5 @@ const SET_GUARDS = sql(
 /** Moves guards between locked holders. */
 export async function setGuards(tx: Queryable, guards: readonly { id: Uuid; guard: Uuid }[]): Promise<void> {
   if (guards.length === 0) return;
-  await tx.query(SET_GUARDS, [plainArray(guards.map((one) => one.id)), plainArray(guards.map((one) => one.guard))]);
+  await tx.query(SET_GUARDS, [guards.map((one) => one.id), guards.map((one) => one.guard)]);
 }

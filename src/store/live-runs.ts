@@ -3,7 +3,6 @@ import type { HeldBy, Lane, LiveState } from "../domain/states.ts";
 import type { Instant } from "../kernel/clock.ts";
 import type { Uuid } from "../kernel/ids.ts";
 import { type Queryable, sql } from "./database.ts";
-import { plainArray } from "./values.ts";
 
 /** An open run as its live_run row has it. */
 export type LiveRun = {
@@ -74,7 +73,7 @@ const READ = sql("live_read", `select ${LIVE_COLUMNS} from live_run where id = a
  * and, where that matters, asks again in a new transaction.
  */
 export async function lockLiveRuns(tx: Queryable, ids: readonly Uuid[]): Promise<Map<Uuid, LiveRun>> {
-  const key = [plainArray(ids)];
+  const key = [ids];
   const guarded = await tx.query<LiveRun>(LOCK_GUARDED, key);
   const found = new Map(guarded.map((row) => [row.id, row]));
   if (found.size < ids.length) {
@@ -96,7 +95,7 @@ const LOCK_BLOCKED_BESIDE = sql(
  * next sibling, would wait for ever.
  */
 export async function lockLiveRunsAndSiblings(tx: Queryable, ids: readonly Uuid[]): Promise<Map<Uuid, LiveRun>> {
-  const guarded = await tx.query<LiveRun>(LOCK_GUARDED, [plainArray(ids)]);
+  const guarded = await tx.query<LiveRun>(LOCK_GUARDED, [ids]);
   const found = new Map(guarded.map((row) => [row.id, row]));
   const wanted = ids.filter((id) => !found.has(id));
   const ending = guarded.filter((row) => row.state !== "running" && row.schedule_id !== null);
@@ -104,7 +103,7 @@ export async function lockLiveRunsAndSiblings(tx: Queryable, ids: readonly Uuid[
   if (wanted.length === 0) return found;
   const schedules = ending.map((row) => row.schedule_id);
   const asked = new Set(wanted);
-  for (const row of await tx.query<LiveRun>(LOCK_BLOCKED_BESIDE, [plainArray(wanted), plainArray(schedules)])) {
+  for (const row of await tx.query<LiveRun>(LOCK_BLOCKED_BESIDE, [wanted, schedules])) {
     if (asked.has(row.id)) found.set(row.id, row);
   }
   return found;
@@ -112,12 +111,12 @@ export async function lockLiveRunsAndSiblings(tx: Queryable, ids: readonly Uuid[
 
 /** Locks those live rows that nobody else holds. What is missing is locked or gone: `readLiveRuns` tells which. */
 export async function lockLiveRunsSkipping(tx: Queryable, ids: readonly Uuid[]): Promise<Map<Uuid, LiveRun>> {
-  const rows = await tx.query<LiveRun>(LOCK_SKIPPING, [plainArray(ids)]);
+  const rows = await tx.query<LiveRun>(LOCK_SKIPPING, [ids]);
   return new Map(rows.map((row) => [row.id, row]));
 }
 
 export async function readLiveRuns(db: Queryable, ids: readonly Uuid[]): Promise<Map<Uuid, LiveRun>> {
-  const rows = await db.query<LiveRun>(READ, [plainArray(ids)]);
+  const rows = await db.query<LiveRun>(READ, [ids]);
   return new Map(rows.map((row) => [row.id, row]));
 }
 
@@ -130,7 +129,7 @@ export async function lockOpenRunsOf(
   tx: Queryable,
   scheduleIds: readonly Uuid[],
 ): Promise<{ open: Map<Uuid, LiveRun[]>; undecided: Set<Uuid> }> {
-  const key = [plainArray(scheduleIds)];
+  const key = [scheduleIds];
   const locked = new Set((await tx.query<{ id: Uuid }>(LOCK_HOLDERS_SKIPPING, key)).map((row) => row.id));
   const open = new Map<Uuid, LiveRun[]>();
   const undecided = new Set<Uuid>();
@@ -146,7 +145,7 @@ export async function lockOpenRunsOf(
 
 /** Locks the blocked runs of schedules, waiting: second round of the lock order. */
 export async function lockWaitingRunsOf(tx: Queryable, scheduleIds: readonly Uuid[]): Promise<LiveRun[]> {
-  return tx.query<LiveRun>(LOCK_WAITING, [plainArray(scheduleIds)]);
+  return tx.query<LiveRun>(LOCK_WAITING, [scheduleIds]);
 }
 
 const LOCK_OF_SCHEDULE_GUARDED = sql(
@@ -166,6 +165,6 @@ export async function lockEveryRunOf(tx: Queryable, scheduleId: Uuid): Promise<L
   const guarded = await tx.query<LiveRun>(LOCK_OF_SCHEDULE_GUARDED, [scheduleId]);
   const blocked = await tx.query<LiveRun>(LOCK_OF_SCHEDULE_UNGUARDED, [scheduleId]);
   const locked = new Set([...guarded, ...blocked].map((run) => run.id));
-  const now = await tx.query<LiveRun>(READ_OF_SCHEDULES, [plainArray([scheduleId])]);
+  const now = await tx.query<LiveRun>(READ_OF_SCHEDULES, [[scheduleId]]);
   return now.every((run) => locked.has(run.id)) ? now : undefined;
 }

@@ -2,7 +2,7 @@ import type { Fence } from "../domain/fence.ts";
 import type { Instant } from "../kernel/clock.ts";
 import type { Uuid } from "../kernel/ids.ts";
 import { type Queryable, sql } from "./database.ts";
-import { instantText, plainArray } from "./values.ts";
+import { instantText } from "./values.ts";
 
 /** The registry of result bytes: a row exists before its upload begins. */
 export type ObjectRow = {
@@ -41,12 +41,12 @@ const STAGE = sql(
 
 export async function lockObjects(tx: Queryable, ids: readonly Uuid[]): Promise<Map<Uuid, ObjectRow>> {
   if (ids.length === 0) return new Map();
-  const rows = await tx.query<ObjectRow>(LOCK, [plainArray(ids)]);
+  const rows = await tx.query<ObjectRow>(LOCK, [ids]);
   return new Map(rows.map((row) => [row.id, row]));
 }
 
 export async function referenceObjects(tx: Queryable, ids: readonly Uuid[], nowAt: Instant): Promise<void> {
-  if (ids.length > 0) await tx.query(REFERENCE, [plainArray(ids), instantText(nowAt)]);
+  if (ids.length > 0) await tx.query(REFERENCE, [ids, instantText(nowAt)]);
 }
 
 export async function insertObject(

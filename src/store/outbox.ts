@@ -3,7 +3,7 @@ import type { Lane } from "../domain/states.ts";
 import type { Instant } from "../kernel/clock.ts";
 import type { Uuid } from "../kernel/ids.ts";
 import { type Queryable, sql } from "./database.ts";
-import { instantArray, instantText, plainArray, textArray } from "./values.ts";
+import { instantText } from "./values.ts";
 
 /** The outbox: what must still be dispatched. A row is a hint; whoever deletes it in a claim dispatches its runs. */
 export type OutboxRow = {
@@ -46,32 +46,32 @@ export type NewIntent = IntentRow & { published: boolean };
 export async function insertIntents(tx: Queryable, rows: readonly NewIntent[], nowAt: Instant): Promise<OutboxRow[]> {
   if (rows.length === 0) return [];
   return tx.query<OutboxRow>(INSERT, [
-    plainArray(rows.map((row) => row.tenantId)),
-    plainArray(rows.map((row) => row.class)),
-    plainArray(rows.map((row) => row.lane)),
-    instantArray(rows.map((row) => row.availableAt)),
-    textArray(rows.map((row) => plainArray(row.runs))),
-    plainArray(rows.map((row) => row.published)),
+    rows.map((row) => row.tenantId),
+    rows.map((row) => row.class),
+    rows.map((row) => row.lane),
+    rows.map((row) => row.availableAt),
+    rows.map((row) => `{${row.runs.join(",")}}`),
+    rows.map((row) => row.published),
     instantText(nowAt),
   ]);
 }
 
 /** Locks what nobody else holds, by id. */
 export function lockOutboxSkipping(tx: Queryable, ids: readonly bigint[]): Promise<OutboxRow[]> {
-  return tx.query<OutboxRow>(LOCK_SKIPPING, [plainArray(ids)]);
+  return tx.query<OutboxRow>(LOCK_SKIPPING, [ids]);
 }
 
 /** Locks by id, waiting for whoever holds a row. */
 export function lockOutboxWaiting(tx: Queryable, ids: readonly bigint[]): Promise<OutboxRow[]> {
-  return tx.query<OutboxRow>(LOCK_WAITING, [plainArray(ids)]);
+  return tx.query<OutboxRow>(LOCK_WAITING, [ids]);
 }
 
 export async function deleteOutbox(tx: Queryable, ids: readonly bigint[]): Promise<void> {
-  if (ids.length > 0) await tx.query(DELETE, [plainArray(ids)]);
+  if (ids.length > 0) await tx.query(DELETE, [ids]);
 }
 
 const READ_IDS = sql("outbox_read_ids", "select id from outbox where id = any($1::bigint[])");
 
 export async function readOutboxIds(tx: Queryable, ids: readonly bigint[]): Promise<Set<bigint>> {
-  return new Set((await tx.query<{ id: bigint }>(READ_IDS, [plainArray(ids)])).map((row) => row.id));
+  return new Set((await tx.query<{ id: bigint }>(READ_IDS, [ids])).map((row) => row.id));
 }

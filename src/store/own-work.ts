@@ -2,7 +2,6 @@ import type { Payload, Work } from "../domain/definition.ts";
 import type { Instant } from "../kernel/clock.ts";
 import type { Uuid } from "../kernel/ids.ts";
 import { type Queryable, sql } from "./database.ts";
-import { instantArray, plainArray } from "./values.ts";
 
 const READ = sql(
   "own_work_read",
@@ -18,8 +17,8 @@ export async function readOwnWork(
 ): Promise<Map<Uuid, { job: Work | null; payload: Payload | null }>> {
   if (runs.length === 0) return new Map();
   const rows = await tx.query<{ id: Uuid; job: Work | null; payload: Payload | null }>(READ, [
-    instantArray(runs.map((run) => run.scheduled_at)),
-    plainArray(runs.map((run) => run.id)),
+    runs.map((run) => run.scheduled_at),
+    runs.map((run) => run.id),
   ]);
   return new Map(rows.map((row) => [row.id, row]));
 }

@@ -2,7 +2,6 @@ import type { Instant } from "../kernel/clock.ts";
 import { bug } from "../kernel/errors.ts";
 import { type Database, isLockTimeout, sql } from "./database.ts";
 import { coveredUntil, DAY_MS, type PartitionWidth, planPartitions, type Range } from "./partition-plan.ts";
-import { textArray } from "./values.ts";
 
 /** The tables partitioned by scheduled_at, with the storage settings of their partitions. */
 const PARTITIONED = {
@@ -91,7 +90,7 @@ export async function analyzeOpeningPartitions(db: Door, options: { nowAt: Insta
   const { nowAt } = options;
   const existing = [...(await readPartitions(db)).values()].flat();
   const opening = existing.filter((one) => one.fromAt <= nowAt && nowAt < one.toAt).map((one) => one.name);
-  const stale = (await db.query<{ name: string }>(READ_STALE, [textArray(opening)])).map((row) => row.name);
+  const stale = (await db.query<{ name: string }>(READ_STALE, [opening])).map((row) => row.name);
   for (const name of stale) await db.run(`analyze ${name}`);
   return stale;
 }

@@ -1,6 +1,5 @@
 import type { Uuid } from "../kernel/ids.ts";
 import { type Queryable, sql } from "./database.ts";
-import { plainArray } from "./values.ts";
 
 /** Running attempts of a tenant in a class, and the limits they are held to. */
 export type Usage = {
@@ -61,7 +60,7 @@ const ADD = sql(
 /** Plain reads: good for knowing that a lane has no limit, never for holding it to one. Lanes without a row are missing. */
 export async function readUsage(tx: Queryable, lanes: readonly LaneKey[]): Promise<Map<string, Usage>> {
   const unique = [...new Map(lanes.map((lane) => [laneKey(lane), lane])).values()];
-  const keys = [plainArray(unique.map((lane) => lane.tenantId)), plainArray(unique.map((lane) => lane.class))];
+  const keys = [unique.map((lane) => lane.tenantId), unique.map((lane) => lane.class)];
   return byLane(await tx.query<Usage>(READ, keys));
 }
 
@@ -72,7 +71,7 @@ function byLane(rows: readonly Usage[]): Map<string, Usage> {
 /** Locks the usage rows of lanes in order, making those that are missing. Last in the lock order. */
 export async function lockUsage(tx: Queryable, lanes: readonly LaneKey[]): Promise<Map<string, Usage>> {
   const unique = [...new Map(lanes.map((lane) => [laneKey(lane), lane])).values()];
-  const keys = [plainArray(unique.map((lane) => lane.tenantId)), plainArray(unique.map((lane) => lane.class))];
+  const keys = [unique.map((lane) => lane.tenantId), unique.map((lane) => lane.class)];
   let rows = await tx.query<Usage>(LOCK, keys);
   if (rows.length < unique.length) {
     await tx.query(CREATE, keys);
@@ -90,9 +89,9 @@ export async function addUsage(
   if (changed.length === 0) return new Map();
   return byLane(
     await tx.query<Usage>(ADD, [
-      plainArray(changed.map((one) => one.lane.tenantId)),
-      plainArray(changed.map((one) => one.lane.class)),
-      plainArray(changed.map((one) => one.delta)),
+      changed.map((one) => one.lane.tenantId),
+      changed.map((one) => one.lane.class),
+      changed.map((one) => one.delta),
     ]),
   );
 }

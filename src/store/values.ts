@@ -1,11 +1,6 @@
 import type { Instant } from "../kernel/clock.ts";
 
-/**
- * How values cross the border to PostgreSQL.
- *
- * Arrays go as one text literal each (`unnest($1::uuid[])`): measured, this is cheaper than the driver's own array
- * building, and a statement keeps the same few parameters whatever the batch size.
- */
+/** How instants cross the border to PostgreSQL as text; arrays go in binary (arrays.ts). */
 
 const DAY_MS = 86_400_000;
 const TWO = Array.from({ length: 100 }, (_, n) => String(n).padStart(2, "0"));
@@ -31,36 +26,6 @@ export function instantText(at: Instant): string {
   const time = `${TWO[Math.floor(seconds / 3600)]}:${TWO[Math.floor(seconds / 60) % 60]}:${TWO[seconds % 60]}`;
   const fraction = `${THREE[ms % 1000]}${micros === 0 ? "" : THREE[Math.min(micros, 999)]}`;
   return `${shownDate}T${time}.${fraction}Z`;
-}
-
-type Nullable<T> = T | null | undefined;
-
-/** For items that need no quoting: ids, numbers, booleans, words of ours. */
-export function plainArray(items: readonly Nullable<string | number | bigint | boolean>[]): string {
-  let text = "{";
-  for (let i = 0; i < items.length; i++) {
-    const item = items[i];
-    if (i > 0) text += ",";
-    text += item === null || item === undefined ? "NULL" : String(item);
-  }
-  return `${text}}`;
-}
-
-export function instantArray(items: readonly Nullable<Instant>[]): string {
-  return plainArray(items.map((at) => (at === null || at === undefined ? null : instantText(at))));
-}
-
-/** For text that anybody may have written. */
-export function textArray(items: readonly Nullable<string>[]): string {
-  return `{${items
-    .map((item) =>
-      item === null || item === undefined ? "NULL" : `"${item.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`,
-    )
-    .join(",")}}`;
-}
-
-export function jsonArray(items: readonly unknown[]): string {
-  return textArray(items.map((item) => (item === null || item === undefined ? null : JSON.stringify(item))));
 }
 
 const ZERO = 48;

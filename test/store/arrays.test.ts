@@ -1,0 +1,49 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { sql } from "../../src/store/database.ts";
+import { createWorld, type World } from "../support/world.ts";
+
+describe("arrays sent in PostgreSQL's binary format", () => {
+  let world: World;
+  beforeAll(async () => {
+    world = await createWorld();
+  });
+  afterAll(() => world.close());
+
+  async function echo(type: string, items: readonly unknown[]): Promise<unknown[]> {
+    const statement = sql(
+      `echo_${type}`,
+      `select x from unnest($1::${type}[]) with ordinality as u (x, n) order by n`,
+    );
+    return (await world.db.query<{ x: unknown }>(statement, [items])).map((row) => row.x);
+  }
+
+  it.each([
+    ["uuid", fc.uuid()],
+    ["int", fc.integer()],
+    ["smallint", fc.integer({ min: -32_768, max: 32_767 })],
+    ["bigint", fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })],
+    ["boolean", fc.boolean()],
+    ["text", fc.string({ unit: "grapheme" }).map((text) => text.replaceAll("\0", "?").toWellFormed())],
+    ["timestamptz", fc.integer({ min: -62_135_596_800_000, max: 253_402_300_799_999 })],
+    ["jsonb", fc.record({ a: fc.integer(), b: fc.array(fc.boolean()) })],
+  ] as const)("%s items and nulls come back as they were", async (type, arbitrary) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.option<unknown>(arbitrary, { freq: 4 }), { maxLength: 40 }), async (items) => {
+        expect(await echo(type, items)).toEqual(items);
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  it("instants keep their microseconds", async () => {
+    const sent = [1_795_978_235_123.456, 0.001, -0.001, 253_402_300_799_999];
+    const micros = (await echo("timestamptz", sent)).map((at) => Math.round(Number(at) * 1000));
+    expect(micros).toEqual(sent.map((at) => Math.round(at * 1000)));
+  });
+
+  it("an item that is no uuid is refused before anything is sent, by name", async () => {
+    await expect(echo("uuid", ["not-a-uuid"])).rejects.toThrow('not a uuid: "not-a-uuid"');
+    await expect(echo("uuid", ["0000000g-0000-0000-0000-000000000000"])).rejects.toThrow("not a uuid");
+  });
+});
