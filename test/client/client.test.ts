@@ -62,6 +62,7 @@ test("a create whose answer was lost is asked again under the same key, so it ha
   const naps: number[] = [];
   expect(await clientOf(url, naps).schedules.create(DRAFT)).toEqual({ scheduleId: "sch_1" });
   expect(keys).toHaveLength(3);
+  expect(keys[0]).toMatch(/^[0-9a-f-]{36}$/);
   expect(new Set(keys).size).toBe(1);
   expect(naps).toEqual([250, 500]);
 });

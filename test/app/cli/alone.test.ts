@@ -5,11 +5,17 @@ import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { punctual } from "./punctual.ts";
 
 const nowhere = { PUNCTUAL_DIR: makeTemporaryFolder("punctual-nowhere-") };
-/** Makes Node say that it is one too old for the program. */
-const AS_OLD_NODE = [
-  "--import",
-  'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.1.0"}})',
-];
+/** Makes Node say that it is one too old for the program, and unable to load it. */
+const OLD = `
+  import { registerHooks } from "node:module";
+  Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.1.0" } });
+  registerHooks({
+    load(url, context, next) {
+      if (url.endsWith(".ts")) throw new Error("Unknown file extension .ts");
+      return next(url, context);
+    },
+  });`;
+const AS_OLD_NODE = ["--import", `data:text/javascript,${encodeURIComponent(OLD)}`];
 
 test("help shows commands and examples, of the program and of a command", async () => {
   const program = await punctual(["--help"]);
