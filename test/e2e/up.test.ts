@@ -1,13 +1,14 @@
-import { afterEach, expect, inject, test } from "vitest";
+import { afterAll, expect, inject, test } from "vitest";
 import { redisAvailable } from "../support/redis.ts";
 import { until } from "../support/system.ts";
 import { endAll, type Installation, makePlace, type Place, startInstallation } from "./installation.ts";
 
+// The tests run side by side, for most of them wait.
 const places: Place[] = [];
 
-afterEach(async () => {
+afterAll(async () => {
   await endAll();
-  for (const place of places.splice(0)) place.remove();
+  for (const place of places) place.remove();
 });
 
 function newPlace(redisBinary: string): Place {
@@ -61,7 +62,7 @@ async function tryOut(system: Installation): Promise<{ schedule: string; runs: R
 }
 
 if (redisAvailable) {
-  test("npm start on an empty machine: a schedule's result can be opened, Ctrl-C leaves no process, the next start goes on", async () => {
+  test.concurrent("npm start on an empty machine: a schedule's result can be opened, Ctrl-C leaves no process, the next start goes on", async () => {
     const place = newPlace(inject("redisBinary"));
     const first = await startInstallation(place);
     const { schedule, runs } = await tryOut(first);
@@ -88,7 +89,7 @@ if (redisAvailable) {
     expect(await second.interrupt()).toEqual([]);
   }, 90_000);
 
-  test("two installations run side by side; a port that is taken is named, and nothing is left running", async () => {
+  test.concurrent("two installations run side by side; a port that is taken is named, and nothing is left running", async () => {
     const [one, two] = await Promise.all([0, 1].map(() => startInstallation(newPlace(inject("redisBinary")))));
     expect(new Set([one!.line("API"), two!.line("API"), one!.line("Key"), two!.line("Key")]).size).toBe(4);
     await createReport(one!);
@@ -103,7 +104,7 @@ if (redisAvailable) {
   }, 90_000);
 }
 
-test("without redis-server on PATH the same works on PostgreSQL alone, and says so", async () => {
+test.concurrent("without redis-server on PATH the same works on PostgreSQL alone, and says so", async () => {
   const system = await startInstallation(newPlace(""));
   expect(system.lines.join("\n")).toContain("No redis-server on PATH: work is taken straight from PostgreSQL");
   expect(system.line("Bull Board")).toContain("needs Redis");

@@ -1,7 +1,7 @@
 import { appendFileSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { redisAvailable, testRedis } from "../support/redis.ts";
 import {
   allSucceed,
@@ -15,34 +15,34 @@ import {
   until,
 } from "../support/system.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
-import { createWorld, type World } from "../support/world.ts";
+import { createWorld } from "../support/world.ts";
 import { createLedger } from "./ledger.ts";
 
-let world: World;
-let folder: string;
-let nodes: { stop(): Promise<void> }[];
 const redis = redisAvailable ? testRedis() : undefined;
 
-beforeEach(async () => {
-  world = await createWorld();
-  folder = makeTemporaryFolder("punctual-kill-");
-  nodes = [];
-});
-afterEach(async () => {
-  for (const node of nodes) await node.stop();
-  rmSync(folder, { recursive: true, force: true });
-  await world.check();
-  await world.close();
-});
-
-async function start(roles: NodeOptions["roles"], jobs: Parameters<typeof startNode>[0]["jobs"] = []): Promise<Node> {
-  const node = await startNode({ roles, url: world.url, redis, jobs });
-  nodes.push(node);
-  return node;
-}
-
-function spawn(roles: NodeOptions["roles"]): Promise<ChildNode> {
-  return spawnNode({ roles, url: world.url, redis });
+/** A world of this test's own: the tests of this file run side by side, for most of them wait. */
+async function openScene(onTestFinished: (close: () => Promise<void>) => void) {
+  const world = await createWorld();
+  const folder = makeTemporaryFolder("punctual-kill-");
+  const nodes: { stop(): Promise<void> }[] = [];
+  const options = { url: world.url, redis: redis && { ...redis, prefix: `k${world.tenantId.slice(-8)}` } };
+  onTestFinished(async () => {
+    for (const node of nodes) await node.stop();
+    rmSync(folder, { recursive: true, force: true });
+    await world.check();
+    await world.close();
+  });
+  return {
+    world,
+    folder,
+    nodes,
+    async start(roles: NodeOptions["roles"], jobs: Parameters<typeof startNode>[0]["jobs"] = []): Promise<Node> {
+      const node = await startNode({ ...options, roles, jobs });
+      nodes.push(node);
+      return node;
+    },
+    spawn: (roles: NodeOptions["roles"]): Promise<ChildNode> => spawnNode({ ...options, roles }),
+  };
 }
 
 /** What attempts wrote: run, attempt, process. */
@@ -55,7 +55,10 @@ function traces(file: string): { run: string; attempt: number; pid: number }[] {
   });
 }
 
-test("runs of a worker that was killed in the middle are tried again by another, each with one result", async () => {
+test.concurrent("runs of a worker that was killed in the middle are tried again by another, each with one result", async ({
+  onTestFinished,
+}) => {
+  const { world, folder, nodes, start, spawn } = await openScene(onTestFinished);
   const file = join(folder, "traces");
   await start(["scheduler", "relay", "sweeper"]);
   const doomed = await spawn(["worker"]);
@@ -80,7 +83,7 @@ test("runs of a worker that was killed in the middle are tried again by another,
     { n: 1, outcome: "expired", error_code: "lease-expired", runs: 12 },
     { n: 2, outcome: null, error_code: null, runs: 12 },
   ]);
-});
+}, 60_000);
 
 /** The same "random" moments in every run (mulberry32). */
 function moments(seed: number): () => number {
@@ -93,7 +96,10 @@ function moments(seed: number): () => number {
   };
 }
 
-test("schedulers that are killed again and again lose no instant and double none", async () => {
+test.concurrent("schedulers that are killed again and again lose no instant and double none", async ({
+  onTestFinished,
+}) => {
+  const { world, nodes, start, spawn } = await openScene(onTestFinished);
   const SCHEDULES = 20;
   const RUNS = 30;
   const KILLS = 6;
@@ -118,11 +124,11 @@ test("schedulers that are killed again and again lose no instant and double none
     child = await next;
   }
   nodes.push(child);
-  await allSucceed(world.admin, SCHEDULES * RUNS);
+  await allSucceed(world.admin, SCHEDULES * RUNS, 40_000);
   ledger.expectEachOnce(SCHEDULES * RUNS);
   const { rows } = await world.admin.query(
     `select count(*)::int as gaps from run r
       where prev_scheduled_at is not null and scheduled_at - prev_scheduled_at <> interval '250 ms'`,
   );
   expect(rows).toEqual([{ gaps: 0 }]);
-});
+}, 60_000);
