@@ -1,4 +1,4 @@
-import { accountFor, type Account, waitForEnd } from "./harness/account.ts";
+import { type Account, accountFor, waitForEnd } from "./harness/account.ts";
 import { plantSchedules, plantTenants } from "./harness/population.ts";
 import { createProcesses } from "./harness/processes.ts";
 import { type BenchServers, readCommands, readStatements, startBenchServers } from "./harness/servers.ts";
@@ -36,7 +36,7 @@ export async function burst(options: BurstOptions, servers?: BenchServers): Prom
     if (late > 0) throw new Error(`preparing took ${late} ms too long for a fair start`);
     await readStatements(own.admin);
     await readCommands(own);
-    if (process.env["BENCH_STATEMENTS"]) await own.admin.query("select pg_stat_statements_reset()");
+    if (process.env.BENCH_STATEMENTS) await own.admin.query("select pg_stat_statements_reset()");
     const before = await costs(own);
     await new Promise((resolve) => setTimeout(resolve, -late));
     await waitForEnd(own.admin, options.runs + options.warmup, WITHIN_MS);
@@ -66,7 +66,9 @@ export async function burst(options: BurstOptions, servers?: BenchServers): Prom
   }
 }
 
-async function costs(servers: BenchServers): Promise<{ wal: number; commits: number; postgres: number; redis: number }> {
+async function costs(
+  servers: BenchServers,
+): Promise<{ wal: number; commits: number; postgres: number; redis: number }> {
   const { rows } = await servers.admin.query(
     `select (pg_current_wal_lsn() - '0/0'::pg_lsn)::float8 as wal,
             (select xact_commit from pg_stat_database where datname = current_database())::float8 as commits`,

@@ -20,14 +20,21 @@ const options = {
   warmup: option("warmup", BURST.warmup),
 };
 
-const BENCHES: Record<string, () => Promise<{ ok: boolean }>> = { burst: () => burst(options), peers: () => peers(options) };
+const BENCHES: Record<string, () => Promise<{ ok: boolean }>> = {
+  burst: () => burst(options),
+  peers: () => peers(options),
+};
 const bench = BENCHES[name ?? ""];
 if (bench === undefined) {
   console.error(`bench: found ${JSON.stringify(name ?? "")}; allowed: ${Object.keys(BENCHES).join(", ")}`);
   process.exit(2);
 }
 const result = await bench();
-const full = { ...result, machine: { cpus: cpus().length, model: cpus()[0]?.model, memory: totalmem() }, commit: commit() };
+const full = {
+  ...result,
+  machine: { cpus: cpus().length, model: cpus()[0]?.model, memory: totalmem() },
+  commit: commit(),
+};
 if (json) console.log(JSON.stringify(full));
 else console.dir(full, { depth: 4 });
 process.exit(result.ok ? 0 : 1);

@@ -9,7 +9,12 @@ export async function peers(options: BurstOptions) {
   const servers = await startBenchServers();
   try {
     const { databaseUrl: postgresUrl, redisUrl } = servers;
-    const results = await runPeers({ jobs: options.runs, postgresUrl, redisUrl, log: (line: string) => console.error(line) });
+    const results = await runPeers({
+      jobs: options.runs,
+      postgresUrl,
+      redisUrl,
+      log: (line: string) => console.error(line),
+    });
     const ok = ours.ok && results.every((peer) => peer.lost === 0 && peer.doubled === 0);
     return { ...ours, bench: "peers", ok, ratios: ratiosToPeers(ours.runsPerSecond, results), peers: results };
   } finally {

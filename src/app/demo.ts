@@ -1,7 +1,7 @@
 import { mintKey } from "../api/keys.ts";
-import { createApiKey } from "../authority/create-api-key.ts";
-import { createSchedule } from "../authority/create-schedule.ts";
-import { createTenant } from "../authority/create-tenant.ts";
+import { createSchedule } from "../authority/schedules/create-schedule.ts";
+import { createApiKey } from "../authority/tenants/create-api-key.ts";
+import { createTenant } from "../authority/tenants/create-tenant.ts";
 import { type Definition, definitionSchema, type Payload } from "../domain/definition.ts";
 import type { Uuid } from "../kernel/ids.ts";
 import type { Core } from "./core.ts";

@@ -1,5 +1,5 @@
 import type { ComponentStatus, HealthProbe } from "../api/health-probe.ts";
-import { readEpoch } from "../authority/published.ts";
+import { readEpoch } from "../authority/dispatch/published.ts";
 import { readRedisFindings } from "../hints/findings.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { Core } from "./core.ts";

@@ -1,7 +1,7 @@
 import type { Instant } from "../kernel/clock.ts";
-import type { OutboxRow } from "../store/outbox.ts";
+import type { OutboxRow } from "../store/rows/outbox.ts";
+import type { Departure } from "./attempts/depart.ts";
 import type { Authority } from "./authority.ts";
-import type { Departure } from "./depart.ts";
 
 /** After commit: counts what ended and wakes whoever may have work from it. Best effort. */
 export function announce(

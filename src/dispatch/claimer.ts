@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
+import { type ClaimOutcome, claimRuns, type Grant } from "../authority/attempts/claim.ts";
 import type { Authority } from "../authority/authority.ts";
-import { type ClaimOutcome, claimRuns, type Grant } from "../authority/claim.ts";
 import { isRefusedItem } from "../authority/refused-item.ts";
 import { trustedUntil } from "../domain/lease.ts";
 import { backoffMs } from "../kernel/backoff.ts";

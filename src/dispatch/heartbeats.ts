@@ -1,5 +1,5 @@
+import { heartbeat } from "../authority/attempts/heartbeat.ts";
 import type { Authority } from "../authority/authority.ts";
-import { heartbeat } from "../authority/heartbeat.ts";
 import { trustedUntil } from "../domain/lease.ts";
 import type { Timer } from "../kernel/clock.ts";
 import { messageOf } from "../kernel/errors.ts";

@@ -1,8 +1,8 @@
+import { completeRuns } from "../authority/attempts/complete.ts";
+import { type FailOutcome, type FailureReport, failRuns } from "../authority/attempts/fail.ts";
+import { type Release, type ReleaseOutcome, releaseRuns } from "../authority/attempts/release.ts";
 import type { Authority } from "../authority/authority.ts";
-import { completeRuns } from "../authority/complete.ts";
-import { type FailOutcome, type FailureReport, failRuns } from "../authority/fail.ts";
 import { isPoisonedItem, isRefusedItem } from "../authority/refused-item.ts";
-import { type Release, type ReleaseOutcome, releaseRuns } from "../authority/release.ts";
 import type { Completion, CompletionOutcome } from "../domain/completion.ts";
 import { backoffMs } from "../kernel/backoff.ts";
 import { type Batcher, createBatcher } from "../kernel/batcher.ts";

@@ -1,5 +1,5 @@
 import type { Authority } from "../authority/authority.ts";
-import { findDirectWork } from "../authority/direct.ts";
+import { findDirectWork } from "../authority/dispatch/direct.ts";
 import type { Consumer } from "../hints/consumer.ts";
 import type { FetchedHint } from "../hints/queues.ts";
 

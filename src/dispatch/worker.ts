@@ -1,6 +1,6 @@
+import type { Grant } from "../authority/attempts/claim.ts";
 import type { Authority } from "../authority/authority.ts";
-import type { Grant } from "../authority/claim.ts";
-import { announceWorker, dismissWorker } from "../authority/presence.ts";
+import { announceWorker, dismissWorker } from "../authority/dispatch/presence.ts";
 import type { JobRegistry } from "../handlers/registry.ts";
 import type { RunReader } from "../handlers/run-reader.ts";
 import { messageOf } from "../kernel/errors.ts";

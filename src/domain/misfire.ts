@@ -14,7 +14,7 @@ export type DuePlan = {
   /** Instants to run, in order; `late` ones are catch-up. */
   runs: { at: Instant; late: boolean }[];
   skips: SkippedSpan[];
-  /** The first instant after everything above. */
+  /** The first instant after everything above; still due where a plan has reached its bound. */
   next: Instant | null;
   /** The newest nominal instant settled by this plan; null when there was none. */
   lastNominalAt: Instant | null;
@@ -22,6 +22,8 @@ export type DuePlan = {
 
 /** Contiguous skipped instants up to this many get a row each; more become one range. */
 const ROWS_BEFORE_RANGE = 3;
+/** Runs of one plan: a pass stays short, and the cursor, still due, brings the next one. */
+const MOST_PER_PLAN = 1_000;
 /** Counting a longer range exactly is left to the background. */
 const COUNT_LIMIT = 10_000;
 
@@ -67,7 +69,7 @@ export function planDue(
     }
   }
 
-  while (at !== null && at <= nowAt) {
+  while (at !== null && at <= nowAt && plan.runs.length < MOST_PER_PLAN) {
     plan.runs.push({ at, late: false });
     plan.lastNominalAt = at;
     at = next(at);

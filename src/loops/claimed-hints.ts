@@ -1,5 +1,10 @@
 import type { Authority } from "../authority/authority.ts";
-import { BEFORE_ALL_LANES, findStalePublications, type LaneAfter, readLanesAfter } from "../authority/published.ts";
+import {
+  BEFORE_ALL_LANES,
+  findStalePublications,
+  type LaneAfter,
+  readLanesAfter,
+} from "../authority/dispatch/published.ts";
 import type { Inspector } from "../hints/inspector.ts";
 import { parseHintJobId } from "../hints/names.ts";
 import type { Pass } from "../kernel/loop.ts";

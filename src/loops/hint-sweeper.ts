@@ -1,6 +1,6 @@
 import type { Authority } from "../authority/authority.ts";
-import { FROM_THE_START, type PublishedAfter, readEpoch, readPublished } from "../authority/published.ts";
-import { unpublish } from "../authority/unpublish.ts";
+import { FROM_THE_START, type PublishedAfter, readEpoch, readPublished } from "../authority/dispatch/published.ts";
+import { unpublish } from "../authority/dispatch/unpublish.ts";
 import type { HintSighting, Inspector } from "../hints/inspector.ts";
 import { hintJobId } from "../hints/names.ts";
 import type { Pass } from "../kernel/loop.ts";

@@ -1,6 +1,6 @@
+import { expireLeases } from "../authority/attempts/expire.ts";
+import { findLapsedLeases, readWatch } from "../authority/attempts/watch.ts";
 import type { Authority } from "../authority/authority.ts";
-import { expireLeases } from "../authority/expire.ts";
-import { findLapsedLeases, readWatch } from "../authority/watch.ts";
 import { type Amnesty, observe } from "../domain/amnesty.ts";
 import type { Pass } from "../kernel/loop.ts";
 

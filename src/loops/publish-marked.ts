@@ -1,5 +1,5 @@
 import type { Authority } from "../authority/authority.ts";
-import { unpublish } from "../authority/unpublish.ts";
+import { unpublish } from "../authority/dispatch/unpublish.ts";
 import type { Publisher } from "../hints/publisher.ts";
 import type { Uuid } from "../kernel/ids.ts";
 

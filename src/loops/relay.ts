@@ -1,5 +1,5 @@
 import type { Authority } from "../authority/authority.ts";
-import { hasWaitingRows, publishOutbox } from "../authority/publish.ts";
+import { hasWaitingRows, publishOutbox } from "../authority/dispatch/publish.ts";
 import type { Pass } from "../kernel/loop.ts";
 import type { PublishMarked } from "./publish-marked.ts";
 import type { Windows } from "./windows.ts";

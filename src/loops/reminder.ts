@@ -1,5 +1,5 @@
 import type { Authority } from "../authority/authority.ts";
-import { readPublishedLanes } from "../authority/published.ts";
+import { readPublishedLanes } from "../authority/dispatch/published.ts";
 import type { Consumer } from "../hints/consumer.ts";
 import type { Pass } from "../kernel/loop.ts";
 

@@ -1,7 +1,7 @@
 import type { Authority } from "../authority/authority.ts";
-import { findDueLate, findDueOnTime, findFaultySchedules, findNextInstant } from "../authority/due.ts";
-import { materialize } from "../authority/materialize.ts";
-import { announceScanner, dismissScanner } from "../authority/presence.ts";
+import { announceScanner, dismissScanner } from "../authority/dispatch/presence.ts";
+import { findDueLate, findDueOnTime, findFaultySchedules, findNextInstant } from "../authority/runs/due.ts";
+import { materialize } from "../authority/runs/materialize.ts";
 import { bucketMask, bucketsOf } from "../domain/rendezvous.ts";
 import type { Instant } from "../kernel/clock.ts";
 import type { Uuid } from "../kernel/ids.ts";

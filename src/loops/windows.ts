@@ -1,6 +1,6 @@
 import type { Authority } from "../authority/authority.ts";
-import type { DispatchPlan } from "../authority/bear.ts";
-import { readDispatchView } from "../authority/dispatch-view.ts";
+import { readDispatchView } from "../authority/dispatch/dispatch-view.ts";
+import type { DispatchPlan } from "../authority/runs/bear.ts";
 import { runsPerHint } from "../domain/hint-size.ts";
 import { windowOf } from "../domain/window.ts";
 

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { leaveToRelay } from "../../src/authority/bear.ts";
-import { deleteSchedule } from "../../src/authority/delete-schedule.ts";
-import { materialize } from "../../src/authority/materialize.ts";
-import { pauseSchedule } from "../../src/authority/pause-schedule.ts";
-import { reviseSchedule } from "../../src/authority/revise-schedule.ts";
+import { leaveToRelay } from "../../src/authority/runs/bear.ts";
+import { materialize } from "../../src/authority/runs/materialize.ts";
+import { deleteSchedule } from "../../src/authority/schedules/delete-schedule.ts";
+import { pauseSchedule } from "../../src/authority/schedules/pause-schedule.ts";
+import { reviseSchedule } from "../../src/authority/schedules/revise-schedule.ts";
 import { createWorld, definitionOf, type World } from "../support/world.ts";
 import { history, makeDue, stateOf } from "./scenes.ts";
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { claimRuns } from "../../src/authority/claim.ts";
-import { failRuns } from "../../src/authority/fail.ts";
+import { claimRuns } from "../../src/authority/attempts/claim.ts";
+import { failRuns } from "../../src/authority/attempts/fail.ts";
 import type { Uuid } from "../../src/kernel/ids.ts";
 import { createWorld, type World } from "../support/world.ts";
 import { bear, hintsOf, stateOf } from "./scenes.ts";

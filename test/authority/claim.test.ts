@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { cancelRuns } from "../../src/authority/cancel.ts";
-import { claimRuns } from "../../src/authority/claim.ts";
-import { materialize } from "../../src/authority/materialize.ts";
-import { runAdHoc } from "../../src/authority/run-ad-hoc.ts";
+import { claimRuns } from "../../src/authority/attempts/claim.ts";
+import { cancelRuns } from "../../src/authority/runs/cancel.ts";
+import { materialize } from "../../src/authority/runs/materialize.ts";
+import { runAdHoc } from "../../src/authority/runs/run-ad-hoc.ts";
 import { workSchema } from "../../src/domain/definition.ts";
 import { createWorld, type World } from "../support/world.ts";
 import { bear, hintsOf, liveOf, stateOf } from "./scenes.ts";
@@ -120,7 +120,7 @@ describe("what a claim answers", () => {
     const runId = await born({ startDeadlineMs: 10_000 });
     const { grants } = await world.claim(await hintsOf(world, runId));
     await world.expireLease(runId);
-    const { expireLeases } = await import("../../src/authority/expire.ts");
+    const { expireLeases } = await import("../../src/authority/attempts/expire.ts");
     await expireLeases(world.authority, [runId], 0);
     await world.admin.query("update live_run set start_deadline = clock_timestamp() - interval '1 s' where id = $1", [
       runId,

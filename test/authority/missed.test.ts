@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { pauseSchedule } from "../../src/authority/pause-schedule.ts";
-import { resumeSchedule } from "../../src/authority/resume-schedule.ts";
-import { reviseSchedule } from "../../src/authority/revise-schedule.ts";
+import { pauseSchedule } from "../../src/authority/schedules/pause-schedule.ts";
+import { resumeSchedule } from "../../src/authority/schedules/resume-schedule.ts";
+import { reviseSchedule } from "../../src/authority/schedules/revise-schedule.ts";
 import { createWorld, definitionOf, type World } from "../support/world.ts";
 import { history } from "./scenes.ts";
 

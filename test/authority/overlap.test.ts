@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { completeRuns } from "../../src/authority/complete.ts";
-import { deleteSchedule } from "../../src/authority/delete-schedule.ts";
-import { releaseRuns } from "../../src/authority/release.ts";
-import { reviseSchedule } from "../../src/authority/revise-schedule.ts";
-import { runNow } from "../../src/authority/run-now.ts";
+import { completeRuns } from "../../src/authority/attempts/complete.ts";
+import { releaseRuns } from "../../src/authority/attempts/release.ts";
+import { runNow } from "../../src/authority/runs/run-now.ts";
+import { deleteSchedule } from "../../src/authority/schedules/delete-schedule.ts";
+import { reviseSchedule } from "../../src/authority/schedules/revise-schedule.ts";
 import type { Overlap } from "../../src/domain/definition.ts";
 import { createWorld, definitionOf, type World } from "../support/world.ts";
 import { allow, bear, liveOf, running, start, stateOf, states } from "./scenes.ts";

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { createSchedule } from "../../src/authority/create-schedule.ts";
-import { deleteSchedule } from "../../src/authority/delete-schedule.ts";
-import { runAdHoc } from "../../src/authority/run-ad-hoc.ts";
-import { runNow } from "../../src/authority/run-now.ts";
+import { runAdHoc } from "../../src/authority/runs/run-ad-hoc.ts";
+import { runNow } from "../../src/authority/runs/run-now.ts";
+import { createSchedule } from "../../src/authority/schedules/create-schedule.ts";
+import { deleteSchedule } from "../../src/authority/schedules/delete-schedule.ts";
 import { workSchema } from "../../src/domain/definition.ts";
 import { createWorld, definitionOf, type World } from "../support/world.ts";
 import { bear, history, liveOf, running, start, states } from "./scenes.ts";

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { cancelRuns } from "../../src/authority/cancel.ts";
-import { expireLeases } from "../../src/authority/expire.ts";
-import { failRuns } from "../../src/authority/fail.ts";
-import { heartbeat } from "../../src/authority/heartbeat.ts";
-import { releaseRuns } from "../../src/authority/release.ts";
+import { expireLeases } from "../../src/authority/attempts/expire.ts";
+import { failRuns } from "../../src/authority/attempts/fail.ts";
+import { heartbeat } from "../../src/authority/attempts/heartbeat.ts";
+import { releaseRuns } from "../../src/authority/attempts/release.ts";
+import { cancelRuns } from "../../src/authority/runs/cancel.ts";
 import { CRASH_LOOP_LIMIT, INTERRUPTION_LIMIT } from "../../src/domain/retry.ts";
 import type { Uuid } from "../../src/kernel/ids.ts";
 import { createWorld, type World } from "../support/world.ts";

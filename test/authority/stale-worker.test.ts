@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { expireLeases } from "../../src/authority/expire.ts";
-import { heartbeat } from "../../src/authority/heartbeat.ts";
+import { expireLeases } from "../../src/authority/attempts/expire.ts";
+import { heartbeat } from "../../src/authority/attempts/heartbeat.ts";
 import { createWorld, type World } from "../support/world.ts";
 
 describe("a worker that was paused past its lease", () => {
@@ -46,7 +46,7 @@ describe("a worker that was paused past its lease", () => {
     const a = await freshRun();
     const output = await world.stage(a, "early upload of A");
     const b = await takeOver(a.runId);
-    const { completeRuns } = await import("../../src/authority/complete.ts");
+    const { completeRuns } = await import("../../src/authority/attempts/complete.ts");
     const [late] = await completeRuns(world.authority, [{ runId: a.runId, fence: a.fence, output }]);
     expect(late).toEqual({ kind: "stale-fence" });
     expect((await heartbeat(world.authority, [{ runId: a.runId, fence: a.fence }]))[0]).toEqual({
@@ -71,7 +71,7 @@ describe("a worker that was paused past its lease", () => {
     const a = await freshRun();
     const output = await world.stage(a, "the report");
     const other = await world.stage(a, "another report");
-    const { completeRuns } = await import("../../src/authority/complete.ts");
+    const { completeRuns } = await import("../../src/authority/attempts/complete.ts");
     const say = (what: typeof output) =>
       completeRuns(world.authority, [{ runId: a.runId, fence: a.fence, output: what }]);
     expect(await say(output)).toEqual([{ kind: "accepted" }]);

@@ -83,7 +83,7 @@ test("a result that was finished while PostgreSQL was away is still accepted, if
     executions++;
     return finished;
   });
-  await until("it runs", async () => (await countRuns(world.admin))["running"] === 1);
+  await until("it runs", async () => (await countRuns(world.admin)).running === 1);
   proxy.pause();
   await until("its lease is over", async () => {
     const { rows } = await world.admin.query("select lease_until < clock_timestamp() as over from live_run");

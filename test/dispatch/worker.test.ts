@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
-import { cancelRuns } from "../../src/authority/cancel.ts";
+import { cancelRuns } from "../../src/authority/runs/cancel.ts";
 import type { JobContext } from "../../src/handlers/context.ts";
 import { defineJob } from "../../src/handlers/registry.ts";
 import { allSucceed, countRuns, type Node, type NodeOptions, startNode, until } from "../support/system.ts";
@@ -94,10 +94,10 @@ test("a cancellation reaches the handler through a heartbeat, and the run ends a
   const told: unknown[] = [];
   await bear(1);
   await startWorker(endless(told));
-  await until("it runs", async () => (await countRuns(world.admin))["running"] === 1);
+  await until("it runs", async () => (await countRuns(world.admin)).running === 1);
   const runId = (await world.live())[0]!.id;
   expect(await cancelRuns(world.authority, [{ tenantId: world.tenantId, runId }])).toEqual([{ kind: "requested" }]);
-  await until("it is canceled", async () => (await countRuns(world.admin))["canceled"] === 1);
+  await until("it is canceled", async () => (await countRuns(world.admin)).canceled === 1);
   expect(told).toEqual(["canceled"]);
 });
 
@@ -107,7 +107,7 @@ test("an attempt past its deadline is told to stop, and fails as timed out", asy
   await world.makeDue(id);
   await world.materialize([id]);
   await startWorker(endless(told));
-  await until("it fails", async () => (await countRuns(world.admin))["failed"] === 1);
+  await until("it fails", async () => (await countRuns(world.admin)).failed === 1);
   expect(told).toEqual(["deadline"]);
   expect((await world.admin.query("select error_code from run")).rows).toEqual([{ error_code: "attempt-timeout" }]);
 });
@@ -135,7 +135,7 @@ test("a worker that is asked to stop fetches nothing, lets attempts end, gives b
     async (ctx) => {
       if (told.length > 0 || ended) throw new Error("nothing may start any more");
       const { rows } = await world.admin.query("select count(*)::int as n from live_run where state = 'running'");
-      if (rows[0].n < 2) await until("both run", async () => (await countRuns(world.admin))["running"] === 2);
+      if (rows[0].n < 2) await until("both run", async () => (await countRuns(world.admin)).running === 2);
       const oldest = (await world.admin.query("select id from run order by scheduled_at limit 1")).rows[0].id;
       if (ctx.run.id === oldest) {
         // Ends by itself, within the grace but after its first lease would have been over.
@@ -145,7 +145,7 @@ test("a worker that is asked to stop fetches nothing, lets attempts end, gives b
     },
     { PUNCTUAL_SLOTS_SHORT: "2", PUNCTUAL_GRACE_MS: "4000" },
   );
-  await until("both run", async () => (await countRuns(world.admin))["running"] === 2);
+  await until("both run", async () => (await countRuns(world.admin)).running === 2);
   await first.stop();
   expect(ended).toBe(true);
   expect(told).toEqual(["shutdown"]);

@@ -188,3 +188,21 @@ describe("what is due after a while away", () => {
     expect(plan.runs).toEqual([{ at: T0 + 2 * MINUTE, late: true }]);
   });
 });
+
+it("a plan is bounded: a second's rule with a long grace is settled in several, none lost", () => {
+  const next = (at: number) => Math.floor(at / 1000) * 1000 + 1000;
+  const policy = { policy: "latest" as const, graceMs: 86_400_000, maxCatchUp: 100 };
+  const seen: number[] = [];
+  let firstAt: number | null = 1_000_000;
+  const nowAt = 1_000_000 + 4_999_000;
+  let plans = 0;
+  while (firstAt !== null && firstAt <= nowAt) {
+    const plan = planDue(firstAt, nowAt, policy, next, { floorAt: 0, missedReason: "misfire" });
+    expect(plan.runs.length).toBeLessThanOrEqual(1000);
+    seen.push(...plan.runs.map((run) => run.at));
+    firstAt = plan.next;
+    plans++;
+  }
+  expect(plans).toBe(5);
+  expect(seen).toEqual(Array.from({ length: 5000 }, (_, i) => 1_000_000 + i * 1000));
+});

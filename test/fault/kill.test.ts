@@ -68,7 +68,7 @@ test.concurrent("runs of a worker that was killed in the middle are tried again 
     job: "test.append",
     payload: { file, firstMs: 60_000 },
   });
-  await until("all are running", async () => (await countRuns(world.admin))["running"] === 12);
+  await until("all are running", async () => (await countRuns(world.admin)).running === 12);
   await doomed.kill();
   const heir = await spawn(["worker"]);
   nodes.push(heir);

@@ -31,7 +31,7 @@ test("PostgreSQL restarts under load: everything completes, and nothing that was
       const tenantId = await newTenant(admin, name);
       await dueSchedule(nodes[0]!.core.authority, admin, { tenantId, runs: 600, job: "test.count" });
     }
-    await until("some have run", async () => ((await countRuns(admin))["succeeded"] ?? 0) >= 100);
+    await until("some have run", async () => ((await countRuns(admin)).succeeded ?? 0) >= 100);
     const accepted = (await admin.query("select id from run where state = 'succeeded'")).rows.map((row) => row.id);
     // QUIT: no goodbye, connections break in the middle of transactions.
     process.kill(first.pid, "SIGQUIT");

@@ -45,7 +45,7 @@ async function openScene(onTestFinished: (close: () => Promise<void>) => void) {
       }
       return tenantCount * runsEach;
     },
-    succeeded: async () => (await countRuns(world.admin))["succeeded"] ?? 0,
+    succeeded: async () => (await countRuns(world.admin)).succeeded ?? 0,
     async expectOneAttemptEach() {
       const { rows } = await world.admin.query("select count(*)::int as n from attempt where n > 1");
       expect(rows).toEqual([{ n: 0 }]);

@@ -30,8 +30,8 @@ beforeEach(async () => {
         async query(statement, values) {
           const rows = await db.query<Record<string, number>>(statement, values);
           if (statement.name === "watch_read") {
-            rows[0]!["now"]! += elapsedMs;
-            rows[0]!["started"]! += serverStartedMs;
+            rows[0]!.now! += elapsedMs;
+            rows[0]!.started! += serverStartedMs;
           }
           return rows as never;
         },

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { announceWorker } from "../../src/authority/presence.ts";
+import { announceWorker } from "../../src/authority/dispatch/presence.ts";
 import { mintId, type Uuid } from "../../src/kernel/ids.ts";
 import type { Pass } from "../../src/kernel/loop.ts";
 import { createPublishMarked } from "../../src/loops/publish-marked.ts";

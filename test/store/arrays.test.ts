@@ -11,10 +11,7 @@ describe("arrays sent in PostgreSQL's binary format", () => {
   afterAll(() => world.close());
 
   async function echo(type: string, items: readonly unknown[]): Promise<unknown[]> {
-    const statement = sql(
-      `echo_${type}`,
-      `select x from unnest($1::${type}[]) with ordinality as u (x, n) order by n`,
-    );
+    const statement = sql(`echo_${type}`, `select x from unnest($1::${type}[]) with ordinality as u (x, n) order by n`);
     return (await world.db.query<{ x: unknown }>(statement, [items])).map((row) => row.x);
   }
 

@@ -9,7 +9,7 @@ import { type Core, createCore, openCore } from "../../src/app/core.ts";
 import { workerRole } from "../../src/app/roles/worker.ts";
 import { type RoleName, servicesOf } from "../../src/app/run-role.ts";
 import type { Authority } from "../../src/authority/authority.ts";
-import { createSchedule } from "../../src/authority/create-schedule.ts";
+import { createSchedule } from "../../src/authority/schedules/create-schedule.ts";
 import { definitionSchema, type Payload } from "../../src/domain/definition.ts";
 import { createRegistry, type DefinedJob } from "../../src/handlers/registry.ts";
 import { mintId, type Uuid } from "../../src/kernel/ids.ts";
@@ -95,7 +95,7 @@ export async function spawnNode(options: NodeOptions): Promise<ChildNode> {
   const directory = makeTemporaryFolder("punctual-child-");
   const child: ChildProcess = spawn(process.execPath, [CHILD], {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
-    env: { PATH: process.env["PATH"], PUNCTUAL_TEST_NODE: JSON.stringify({ options, directory }) },
+    env: { PATH: process.env.PATH, PUNCTUAL_TEST_NODE: JSON.stringify({ options, directory }) },
   });
   const exited = once(child, "exit").then(() => rmSync(directory, { recursive: true, force: true }));
   await Promise.race([once(child, "message"), exited.then(() => Promise.reject(new Error("the child did not start")))]);

@@ -2,19 +2,19 @@ import { randomUUID } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import pg from "pg";
 import { loadBundledTzData } from "../../src/app/tz-data.ts";
+import { type ClaimOutcome, claimRuns, type Grant } from "../../src/authority/attempts/claim.ts";
+import { completeRuns } from "../../src/authority/attempts/complete.ts";
+import { grantUpload } from "../../src/authority/attempts/grant-upload.ts";
+import { stageObject } from "../../src/authority/attempts/stage-object.ts";
 import {
   type Authority,
   type AuthoritySettings,
   createAuthority,
   type Signals,
 } from "../../src/authority/authority.ts";
-import { type DispatchPlan, leaveToRelay } from "../../src/authority/bear.ts";
-import { type ClaimOutcome, claimRuns, type Grant } from "../../src/authority/claim.ts";
-import { completeRuns } from "../../src/authority/complete.ts";
-import { createSchedule } from "../../src/authority/create-schedule.ts";
-import { grantUpload } from "../../src/authority/grant-upload.ts";
-import { materialize } from "../../src/authority/materialize.ts";
-import { stageObject } from "../../src/authority/stage-object.ts";
+import { type DispatchPlan, leaveToRelay } from "../../src/authority/runs/bear.ts";
+import { materialize } from "../../src/authority/runs/materialize.ts";
+import { createSchedule } from "../../src/authority/schedules/create-schedule.ts";
 import { type Definition, definitionSchema, type Payload } from "../../src/domain/definition.ts";
 import { DEFAULT_LEASE } from "../../src/domain/lease.ts";
 import { systemClock } from "../../src/kernel/clock.ts";

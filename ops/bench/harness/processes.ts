@@ -1,7 +1,10 @@
 import { type ChildProcess, fork } from "node:child_process";
 import type { BenchServers } from "./servers.ts";
 
-export type Processes = { start(roles: string, env?: Record<string, string>): Promise<void>; stop(): Promise<Record<string, number>> };
+export type Processes = {
+  start(roles: string, env?: Record<string, string>): Promise<void>;
+  stop(): Promise<Record<string, number>>;
+};
 
 /** The system's own processes, as an operator would start them, with a no-op job registered. Answers CPU ms by role at the end. */
 export function createProcesses(servers: BenchServers): Processes {
@@ -10,14 +13,14 @@ export function createProcesses(servers: BenchServers): Processes {
     start(roles, env = {}) {
       const child = fork(new URL("./role.ts", import.meta.url), [roles], {
         env: {
-          PATH: process.env["PATH"],
+          PATH: process.env.PATH,
           DATABASE_URL: servers.databaseUrl,
           ...(servers.redisUrl === undefined ? {} : { REDIS_URL: servers.redisUrl }),
           PUNCTUAL_LOG_LEVEL: "warn",
-          ...(process.env["BENCH_METRICS"] ? { BENCH_METRICS: "1" } : {}),
+          ...(process.env.BENCH_METRICS ? { BENCH_METRICS: "1" } : {}),
           ...env,
         },
-        execArgv: process.env["BENCH_PROFILE"] ? ["--cpu-prof", "--cpu-prof-dir=/tmp/punctual-profiles"] : [],
+        execArgv: process.env.BENCH_PROFILE ? ["--cpu-prof", "--cpu-prof-dir=/tmp/punctual-profiles"] : [],
       });
       children.push(child);
       return new Promise((resolve, reject) => {

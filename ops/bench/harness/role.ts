@@ -23,6 +23,6 @@ await ended;
 await stopAll(services);
 const cpu = process.cpuUsage(atReady);
 process.send?.({ role: roles.join("+"), cpuMs: (cpu.user + cpu.system) / 1000 });
-if (process.env["BENCH_METRICS"]) console.error(await core.metrics.registry.metrics());
+if (process.env.BENCH_METRICS) console.error(await core.metrics.registry.metrics());
 await core.close();
 process.exit(0);

@@ -1,5 +1,5 @@
 import { sql } from "../../store/database.ts";
-import { countLiveSlots } from "../../store/registry.ts";
+import { countLiveSlots } from "../../store/rows/registry.ts";
 import { type Check, finding, ok } from "./check.ts";
 
 const WAITING = sql(

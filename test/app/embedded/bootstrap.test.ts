@@ -66,7 +66,7 @@ test("a changed package-lock.json is installed before the program runs", async (
   );
   writeLock("package-lock.json", "1.0.1");
   write("bin/npm", '#!/bin/sh\necho "npm $1"; : > npm.ran\n', 0o755);
-  expect(await bootstrap("up").output).toMatch(/^after\n[^]*installing packages[^]*npm ci/);
+  expect(await bootstrap("up").output).toMatch(/^after\n[\s\S]*installing packages[\s\S]*npm ci/);
 });
 
 test("without npm the error says where to get it", async () => {

@@ -30,7 +30,7 @@ export function dueMinutes(
   const passes: number[][] = [];
   for (let t = from - MARGIN; t < to + MARGIN; t += MINUTE) {
     const k = (t + offsetAt(zone, t) - base) / MINUTE;
-    (passes[k] ??= []).push(t);
+    passes[k] = [...(passes[k] ?? []), t];
   }
   const due = new Set<number>();
   const first = passes.findIndex((one) => one !== undefined);

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { cancelRuns } from "../../../authority/cancel.ts";
+import { cancelRuns } from "../../../authority/runs/cancel.ts";
 import { showId } from "../../../kernel/ids.ts";
 import { WRITERS } from "../../context.ts";
 import { runParams } from "../../input/fields.ts";

@@ -1,4 +1,4 @@
-import { runAdHoc } from "../../../authority/run-ad-hoc.ts";
+import { runAdHoc } from "../../../authority/runs/run-ad-hoc.ts";
 import { workSchema } from "../../../domain/definition.ts";
 import { WRITERS } from "../../context.ts";
 import { checkWork } from "../../input/check-work.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { RunMade } from "../../../authority/run-now.ts";
+import type { RunMade } from "../../../authority/runs/run-now.ts";
 import { showId } from "../../../kernel/ids.ts";
 import { Problem } from "../../problem.ts";
 import { noSuchSchedule } from "../../resolve.ts";

@@ -1,4 +1,4 @@
-import { createSchedule } from "../../../authority/create-schedule.ts";
+import { createSchedule } from "../../../authority/schedules/create-schedule.ts";
 import { showId } from "../../../kernel/ids.ts";
 import { WRITERS } from "../../context.ts";
 import { checkWindow, checkWork, ruleProblem } from "../../input/check-work.ts";

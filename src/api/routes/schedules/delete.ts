@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { deleteSchedule } from "../../../authority/delete-schedule.ts";
+import { deleteSchedule } from "../../../authority/schedules/delete-schedule.ts";
 import { showId } from "../../../kernel/ids.ts";
 import { WRITERS } from "../../context.ts";
 import { scheduleParams } from "../../input/fields.ts";

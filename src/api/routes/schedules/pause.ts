@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { pauseSchedule } from "../../../authority/pause-schedule.ts";
+import { pauseSchedule } from "../../../authority/schedules/pause-schedule.ts";
 import { WRITERS } from "../../context.ts";
 import { noteSchema, scheduleParams } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { resumeSchedule } from "../../../authority/resume-schedule.ts";
+import { resumeSchedule } from "../../../authority/schedules/resume-schedule.ts";
 import { WRITERS } from "../../context.ts";
 import { noteSchema, scheduleParams } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";

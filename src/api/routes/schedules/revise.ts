@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { reviseSchedule } from "../../../authority/revise-schedule.ts";
+import { reviseSchedule } from "../../../authority/schedules/revise-schedule.ts";
 import type { Definition, Payload } from "../../../domain/definition.ts";
 import type { Uuid } from "../../../kernel/ids.ts";
 import type { ApiContext, Caller } from "../../context.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { runNow } from "../../../authority/run-now.ts";
+import { runNow } from "../../../authority/runs/run-now.ts";
 import { WRITERS } from "../../context.ts";
 import { checkWork } from "../../input/check-work.ts";
 import { idempotencyHeaders, payloadSchema, scheduleParams } from "../../input/fields.ts";

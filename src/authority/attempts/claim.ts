@@ -1,0 +1,298 @@
+import { decideClaim } from "../../domain/claim.ts";
+import type { Job, Payload, Work } from "../../domain/definition.ts";
+import { ATTEMPT_LIMIT_MS, type ResourceClass } from "../../domain/definition.ts";
+import { type Fence, fenceOf } from "../../domain/fence.ts";
+import type { Instant } from "../../kernel/clock.ts";
+import type { Uuid } from "../../kernel/ids.ts";
+import type { Transaction } from "../../store/database.ts";
+import { insertAttempts, readGrantsOf, type SavedGrant, startLiveRuns } from "../../store/rows/grants.ts";
+import { type LiveRun, lockLiveRunsSkipping, readLiveRuns } from "../../store/rows/live-runs.ts";
+import {
+  deleteOutbox,
+  lockOutboxSkipping,
+  lockOutboxWaiting,
+  type OutboxRow,
+  readOutboxIds,
+} from "../../store/rows/outbox.ts";
+import { readOwnWork } from "../../store/rows/own-work.ts";
+import {
+  addUsage,
+  countLanes,
+  type LaneKey,
+  laneKey,
+  lockUsage,
+  readUsage,
+  type Usage,
+} from "../../store/rows/usage.ts";
+import type { Authority } from "../authority.ts";
+import { lookAgain, transactOrRefuse } from "../refusal.ts";
+import { readServer } from "../server.ts";
+import { type Departure, depart } from "./depart.ts";
+import { type PutBack, putBack } from "./put-back.ts";
+
+/** One hint that a worker fetched, or one outbox row taken directly. */
+export type HintRef = { rowId: bigint; epoch: number };
+
+export type ClaimRequest = {
+  claimId: Uuid;
+  worker: string;
+  /** Free slots per class; never more runs are granted. */
+  slots: Readonly<Record<string, number>>;
+  hints: readonly HintRef[];
+  /** The same claim was sent before and its answer never came. */
+  repeated: boolean;
+};
+
+/** Leave to run one attempt. The worker's trust in it counts from before it sent the claim. */
+export type Grant = {
+  runId: Uuid;
+  scheduleId: Uuid | null;
+  tenantId: Uuid;
+  class: string;
+  scheduledAt: Instant;
+  dueAt: Instant;
+  startedAt: Instant;
+  attempt: number;
+  fence: Fence;
+  deadlineAt: Instant;
+  job: Job;
+  payload: Payload;
+};
+
+export type ClaimOutcome = {
+  grants: Grant[];
+  /** Hints that may be acknowledged: all of them, once the claim has committed. */
+  counts: Record<"claimed" | "put-back" | "canceled" | "missed-deadline" | "gone" | "busy", number>;
+};
+
+/**
+ * Turns hints into attempts.
+ * Locks   outbox rows and live runs, skipping what others hold; blocked siblings if a run ends here; usage last.
+ * Time    authority time and fences, read after the usage rows are locked.
+ * Writes  outbox (rows deleted, what does not fit put back), live_run, attempt, usage.
+ * Replay  a repeat of the claim waits for its outbox rows, then finds its claim id: the same grants.
+ */
+export async function claimRuns(authority: Authority, request: ClaimRequest): Promise<ClaimOutcome> {
+  const claimed = await transactOrRefuse(authority, "claim", async (tx) => {
+    const counts = { claimed: 0, "put-back": 0, canceled: 0, "missed-deadline": 0, gone: 0, busy: 0 };
+    if (request.repeated) {
+      await lockOutboxWaiting(
+        tx,
+        request.hints.map((hint) => hint.rowId),
+      );
+      const saved = await readGrantsOf(tx, request.claimId);
+      if (saved.length > 0) {
+        const grants = await toGrants(authority, tx, saved, saved.map(identityOf));
+        return { outcome: { grants, counts: { ...counts, claimed: saved.length } }, ended: [], latenesses: [] };
+      }
+    }
+    const locked = await lockRows(tx, request.hints, counts);
+    await authority.faults.reach("claim:outbox-locked");
+    const live = await lockLiveRunsSkipping(
+      tx,
+      locked.flatMap((row) => row.runs),
+    );
+    await authority.faults.reach("claim:live-locked");
+    const away = await readAway(tx, locked, live);
+    const ended = await endThoseThatMayNotStart(tx, live);
+    for (const one of ended) counts[one.state === "canceled" ? "canceled" : "missed-deadline"]++;
+
+    const lanes = locked.map((row) => ({ tenantId: row.tenant_id, class: row.class }));
+    const usage = await readLanes(tx, lanes);
+    const server = await readServer(tx, live.size);
+    const nowAt = server.now;
+    // Row numbers repeat after a restore: a hint of another epoch names some other row.
+    const epochs = new Map(request.hints.map((hint) => [hint.rowId, hint.epoch]));
+    const rows = locked.filter((row) => epochs.get(row.id) === server.epoch);
+    const settled = new Set(ended.map((one) => one.run.id));
+
+    const slots = new Map(Object.entries(request.slots));
+    const granted: LiveRun[] = [];
+    const back: PutBack[] = [];
+    for (const row of rows) {
+      const lane = usage.lanes.get(laneKey({ tenantId: row.tenant_id, class: row.class }))!;
+      for (const id of row.runs) {
+        const run = live.get(id);
+        if (run === undefined) {
+          if (away.has(id)) back.push({ row, runId: id, availableAt: nowAt + 50, heldBy: undefined });
+          else if (!settled.has(id)) counts.gone++;
+          continue;
+        }
+        const decision = decideClaim(claimView(run), nowAt);
+        if (decision === "not-due") back.push({ row, runId: id, availableAt: run.not_before, heldBy: undefined });
+        else if (decision === "miss-deadline") {
+          // Its start deadline passed while we waited for the usage row: whoever looks next ends it.
+          back.push({ row, runId: id, availableAt: nowAt, heldBy: undefined });
+        } else if (decision !== "claim") counts.gone++;
+        else if (lane.max_running !== null && lane.running >= lane.max_running) {
+          back.push({ row, runId: id, availableAt: row.available_at, heldBy: "tenant-limit" });
+        } else if ((slots.get(run.class) ?? 0) <= 0) {
+          back.push({ row, runId: id, availableAt: row.available_at, heldBy: undefined });
+        } else {
+          slots.set(run.class, slots.get(run.class)! - 1);
+          lane.running++;
+          granted.push(run);
+          // A run may be named twice in one batch; the second name finds nothing.
+          live.delete(id);
+        }
+      }
+    }
+
+    await deleteOutbox(
+      tx,
+      rows.map((row) => row.id),
+    );
+    const identities = granted.map((run, i) => {
+      const fence = fenceOf(server.epoch, server.fences[i]!);
+      return { runId: run.id, attempt: run.attempt + 1, fence, startedAt: nowAt };
+    });
+    const grants = await toGrants(authority, tx, granted, identities);
+    if (grants.length > 0) {
+      const leaseUntil = nowAt + authority.settings.lease.ttlMs;
+      await startLiveRuns(tx, grants, { claimId: request.claimId, worker: request.worker, nowAt, leaseUntil });
+      await insertAttempts(tx, grants, { claimId: request.claimId, worker: request.worker, nowAt });
+    }
+    await putBack(tx, back, usage.lanes, nowAt);
+    const counted = await addUsage(tx, countLanes(granted, 1));
+    // A limit set since our plain read: look again, this time under the lock.
+    if (!usage.limited && [...counted.values()].some((lane) => lane.max_running !== null)) lookAgain();
+    await authority.faults.reach("claim:written");
+    counts.claimed = granted.length;
+    counts["put-back"] = back.length;
+    const latenesses = granted
+      .filter((run) => run.started_at === null)
+      .map((run) => ({ class: run.class, heldBy: run.held_by, lateMs: nowAt - Math.max(run.due_at, run.admitted_at) }));
+    return { outcome: { grants, counts }, ended, latenesses };
+  });
+
+  const { metrics } = authority;
+  for (const [outcome, count] of Object.entries(claimed.outcome.counts))
+    if (count > 0) metrics.claims.inc({ outcome }, count);
+  for (const one of claimed.latenesses) {
+    metrics.lateness.observe({ class: one.class, held_by: one.heldBy }, Math.max(0, one.lateMs) / 1000);
+  }
+  for (const one of claimed.ended) metrics.runsEnded.inc({ class: one.run.class, state: one.state });
+  if (claimed.outcome.counts["put-back"] > 0 || claimed.ended.length > 0) authority.signals.outboxGrew(0);
+  return claimed.outcome;
+}
+
+/**
+ * Limits are exact because they are decided under the usage row's lock. Lanes that have no limit need no decision, only
+ * counting, and that comes last, so that nobody waits for them while a claim is written.
+ */
+async function readLanes(
+  tx: Transaction,
+  lanes: readonly LaneKey[],
+): Promise<{ lanes: Map<string, Usage>; limited: boolean }> {
+  const seen = await readUsage(tx, lanes);
+  const unlimited = lanes.every((lane) => seen.get(laneKey(lane))?.max_running === null);
+  return unlimited ? { lanes: seen, limited: false } : { lanes: await lockUsage(tx, lanes), limited: true };
+}
+
+/** Locks the outbox rows of hints; tells rows that somebody else holds from rows that are gone. */
+async function lockRows(
+  tx: Transaction,
+  hints: readonly HintRef[],
+  counts: { gone: number; busy: number },
+): Promise<OutboxRow[]> {
+  const ids = [...new Set(hints.map((hint) => hint.rowId))];
+  const rows = (await lockOutboxSkipping(tx, ids)).filter((row) => row.kind === "run");
+  if (rows.length < ids.length) {
+    // SKIP LOCKED cannot tell locked from gone; a later plain read can.
+    const present = await readOutboxIds(tx, ids);
+    counts.busy += present.size - rows.length;
+    counts.gone += ids.length - present.size;
+  }
+  return rows;
+}
+
+/** Runs of the rows that we did not lock but that still exist: somebody else is at them right now. */
+async function readAway(
+  tx: Transaction,
+  rows: readonly OutboxRow[],
+  live: ReadonlyMap<Uuid, LiveRun>,
+): Promise<Set<Uuid>> {
+  const missing = rows.flatMap((row) => row.runs.filter((id) => !live.has(id)));
+  if (missing.length === 0) return new Set();
+  const found = await readLiveRuns(tx, missing);
+  return new Set(
+    [...found.values()].filter((run) => run.state === "queued" || run.state === "retrying").map((run) => run.id),
+  );
+}
+
+/** Ends runs that were canceled or whose start deadline has passed, before usage is locked (lock order). */
+async function endThoseThatMayNotStart(
+  tx: Transaction,
+  live: Map<Uuid, LiveRun>,
+): Promise<Extract<Departure, { kind: "end" }>[]> {
+  const doubtful = [...live.values()].filter((run) => run.cancel_requested_at !== null || run.start_deadline !== null);
+  if (doubtful.length === 0) return [];
+  const nowAt = await tx.authorityNow();
+  const ends: Extract<Departure, { kind: "end" }>[] = [];
+  for (const run of doubtful) {
+    const decision = decideClaim(claimView(run), nowAt);
+    if (decision === "cancel") ends.push({ kind: "end", run, state: "canceled" });
+    if (decision === "miss-deadline") ends.push({ kind: "end", run, state: "skipped", skipReason: "start-deadline" });
+  }
+  await depart(tx, ends, nowAt);
+  for (const end of ends) live.delete(end.run.id);
+  return ends;
+}
+
+function claimView(run: LiveRun) {
+  return {
+    state: run.state,
+    notBefore: run.not_before,
+    startDeadlineAt: run.start_deadline,
+    cancelRequestedAt: run.cancel_requested_at,
+    attempt: run.attempt,
+  };
+}
+
+type Identity = { runId: Uuid; attempt: number; fence: Fence; startedAt: Instant };
+
+function identityOf(run: SavedGrant): Identity {
+  return { runId: run.id, attempt: run.attempt, fence: run.fence!, startedAt: run.attempt_started_at };
+}
+
+/** Adds what the run is to do: from its immutable revision, or from its own row where it brought its own work. */
+async function toGrants(
+  authority: Authority,
+  tx: Transaction,
+  runs: readonly LiveRun[],
+  identities: readonly Identity[],
+): Promise<Grant[]> {
+  const keyed = runs.filter((run) => run.schedule_id !== null && run.revision !== null);
+  await authority.revisions.load(
+    tx,
+    keyed.map((run) => ({ scheduleId: run.schedule_id!, revision: run.revision! })),
+  );
+  const own = await readOwnWork(
+    tx,
+    runs.filter((run) => run.own_work),
+  );
+  return runs.map((run, i) => {
+    const identity = identities[i]!;
+    const mine = own.get(run.id);
+    const revision =
+      run.schedule_id === null || run.revision === null
+        ? undefined
+        : authority.revisions.get({ scheduleId: run.schedule_id, revision: run.revision });
+    const work: Work = mine?.job ?? revision!.definition;
+    const limitMs = Math.min(
+      work.attemptTimeoutMs,
+      ATTEMPT_LIMIT_MS[run.class as ResourceClass] ?? work.attemptTimeoutMs,
+    );
+    return {
+      ...identity,
+      scheduleId: run.schedule_id,
+      tenantId: run.tenant_id,
+      class: run.class,
+      scheduledAt: run.scheduled_at,
+      dueAt: run.due_at,
+      deadlineAt: run.deadline_at ?? identity.startedAt + limitMs,
+      job: work.job,
+      payload: mine?.payload ?? revision!.payload,
+    };
+  });
+}

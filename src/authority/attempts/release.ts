@@ -1,0 +1,64 @@
+import type { Fence } from "../../domain/fence.ts";
+import { INTERRUPTION_LIMIT } from "../../domain/retry.ts";
+import type { Uuid } from "../../kernel/ids.ts";
+import { lockLiveRuns } from "../../store/rows/live-runs.ts";
+import { announce } from "../announce.ts";
+import type { Authority } from "../authority.ts";
+import { type Departure, depart } from "./depart.ts";
+
+export type Release = { runId: Uuid; fence: Fence };
+export type ReleaseOutcome = { kind: "released" } | { kind: "canceled" } | { kind: "failed" } | { kind: "stale-fence" };
+
+/**
+ * Gives runs back untried (deploy, shutdown): they start again at once elsewhere and spend no retry budget. Only after
+ * their handlers have stopped.
+ * Locks, time, writes as in fail. Replay: `stale-fence`.
+ */
+export async function releaseRuns(
+  authority: Authority,
+  releases: readonly Release[],
+): Promise<readonly ReleaseOutcome[]> {
+  const done = await authority.transact("release", async (tx) => {
+    const live = await lockLiveRuns(tx, [...new Set(releases.map((one) => one.runId))]);
+    const nowAt = await tx.authorityNow();
+    const departures: Departure[] = [];
+    const outcomes = releases.map((release): ReleaseOutcome => {
+      const run = live.get(release.runId);
+      if (run === undefined || run.state !== "running" || run.fence !== release.fence) return { kind: "stale-fence" };
+      live.delete(release.runId);
+      if (run.cancel_requested_at !== null) {
+        departures.push({ kind: "end", run, state: "canceled", attempt: "canceled" });
+        return { kind: "canceled" };
+      }
+      if (run.interruptions >= INTERRUPTION_LIMIT) {
+        const failure = {
+          transient: false,
+          code: "interrupted-too-often",
+          message: `interrupted ${run.interruptions} times`,
+        };
+        departures.push({
+          kind: "end",
+          run,
+          state: "failed",
+          attempt: "released",
+          failure,
+          deadLetterReason: failure.code,
+        });
+        return { kind: "failed" };
+      }
+      departures.push({
+        kind: "retry",
+        run,
+        notBefore: nowAt,
+        attempt: "released",
+        spends: "interruption",
+        expired: false,
+      });
+      return { kind: "released" };
+    });
+    const intents = await depart(tx, departures, nowAt);
+    return { outcomes, departures, intents, nowAt };
+  });
+  announce(authority, done);
+  return done.outcomes;
+}

@@ -1,0 +1,104 @@
+import { type LaneDemand, roomOf, windowOf } from "../../domain/window.ts";
+import type { Instant } from "../../kernel/clock.ts";
+import type { Transaction } from "../../store/database.ts";
+import {
+  countPublished,
+  type DispatchableRow,
+  findDispatchable,
+  findWaitingLanes,
+  markPublished,
+  type WaitingLane,
+} from "../../store/rows/dispatchable.ts";
+import { laneKey } from "../../store/rows/usage.ts";
+import type { Authority } from "../authority.ts";
+import { readServer } from "../server.ts";
+
+export type Publication = {
+  rows: DispatchableRow[];
+  epoch: number;
+  nowAt: Instant;
+  /** Lanes that have work which may start now but no room for it. */
+  held: number;
+  /** When the next row that waits for its time may start. */
+  nextAt: Instant | null;
+};
+
+/**
+ * Marks outbox rows as published, as many as can start: the caller speaks to Redis after the commit.
+ * Locks   outbox rows, skipping what others hold.
+ * Time    authority time; a row is taken only when it may start by the database's clock.
+ * Writes  outbox (published_at, publish_no).
+ * Replay  other rows; a crash between commit and Redis is found by the hint sweeper.
+ *
+ * `slots`: of the live workers, per class.
+ */
+export function publishOutbox(authority: Authority, slots: ReadonlyMap<string, number>): Promise<Publication> {
+  return authority.transact("publish", async (tx) => {
+    const lanes = await findWaitingLanes(tx);
+    const server = await readServer(tx, 0);
+    const due = lanes.filter((lane) => lane.available_at <= server.now);
+    const later = lanes.filter((lane) => lane.available_at > server.now).map((lane) => lane.available_at);
+    const nextAt = later.length === 0 ? null : Math.min(...later);
+    if (due.length === 0) return { rows: [], epoch: server.epoch, nowAt: server.now, held: 0, nextAt };
+
+    const wanted = await roomForAll(tx, due, slots);
+    const found = wanted.length === 0 ? [] : await findDispatchable(tx, wanted);
+    const rows =
+      found.length === 0
+        ? []
+        : await markPublished(
+            tx,
+            trim(found, wanted).map((row) => row.id),
+          );
+    await authority.faults.reach("publish:marked");
+    const held = due.length - wanted.length;
+    return { rows, epoch: server.epoch, nowAt: server.now, held: held + (found.length > rows.length ? 1 : 0), nextAt };
+  });
+}
+
+/** Whether any row waits to be published, now or later. One plain look, for a relay that has long found nothing. */
+export async function hasWaitingRows(authority: Authority): Promise<boolean> {
+  return (await findWaitingLanes(authority.db)).length > 0;
+}
+
+type Wanted = { tenantId: string; class: string; rows: number; runs: number };
+
+async function roomForAll(
+  tx: Transaction,
+  due: readonly WaitingLane[],
+  slots: ReadonlyMap<string, number>,
+): Promise<Wanted[]> {
+  const published = new Map(
+    (await countPublished(tx)).map((row) => [laneKey({ tenantId: row.tenant_id, class: row.class }), row.runs]),
+  );
+  const byClass = Map.groupBy(due, (lane) => lane.class);
+  return [...byClass].flatMap(([class_, lanes]) => {
+    const demands = lanes.map(
+      (lane): LaneDemand => ({
+        tenantId: lane.tenant_id,
+        class: class_,
+        weight: lane.weight,
+        running: lane.running,
+        maxRunning: lane.max_running,
+        published: published.get(laneKey({ tenantId: lane.tenant_id, class: class_ })) ?? 0,
+      }),
+    );
+    const rooms = roomOf(demands, windowOf(slots.get(class_) ?? 0));
+    return demands.flatMap((lane, i) => {
+      const room = rooms[i]!;
+      return room === 0 ? [] : [{ tenantId: lane.tenantId, class: class_, rows: room, runs: room }];
+    });
+  });
+}
+
+/** A row may go out when at least one of its runs fits. */
+function trim(rows: readonly DispatchableRow[], wanted: readonly Wanted[]): DispatchableRow[] {
+  const left = new Map(wanted.map((lane) => [laneKey(lane), lane.runs]));
+  return rows.filter((row) => {
+    const key = laneKey({ tenantId: row.tenant_id, class: row.class });
+    const room = left.get(key) ?? 0;
+    if (room <= 0) return false;
+    left.set(key, room - row.runs.length);
+    return true;
+  });
+}

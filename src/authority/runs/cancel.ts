@@ -1,0 +1,115 @@
+import type { RunState } from "../../domain/states.ts";
+import { PunctualError } from "../../kernel/errors.ts";
+import { instantOf, type Uuid } from "../../kernel/ids.ts";
+import { type Queryable, sql, type Transaction } from "../../store/database.ts";
+import { markCancelRequested } from "../../store/rows/live-marks.ts";
+import { lockLiveRunsAndSiblings } from "../../store/rows/live-runs.ts";
+import { announce } from "../announce.ts";
+import { type Departure, depart } from "../attempts/depart.ts";
+import type { Authority } from "../authority.ts";
+
+export type CancelRequest = { tenantId: Uuid; runId: Uuid };
+export type CancelOutcome =
+  /** The run had not started, or waited for a retry: it is canceled now. */
+  | { kind: "accepted" }
+  /** The run is running: its worker is asked to stop; accepted when it yields or its lease ends. */
+  | { kind: "requested" }
+  | { kind: "too-late"; state: RunState }
+  | { kind: "not-found" };
+
+const READ_RUNS = sql(
+  "cancel_read_runs",
+  `select r.id, r.tenant_id, r.state
+     from unnest($1::timestamptz[], $2::uuid[]) as k (scheduled_at, id)
+     join run r on r.scheduled_at = k.scheduled_at and r.id = k.id`,
+);
+
+/**
+ * Cancels runs: at once where nobody works on them, by request where somebody does.
+ * Locks   live runs (two rounds); then blocked siblings.
+ * Time    authority time, after the locks.
+ * Writes  live_run (request) or run; outbox (the oldest blocked sibling). A place in an outbox row is dropped when
+ *         that row is claimed.
+ * Replay  `requested` again, or `too-late` with state canceled.
+ */
+export async function cancelRuns(
+  authority: Authority,
+  requests: readonly CancelRequest[],
+): Promise<readonly CancelOutcome[]> {
+  const outcomes = new Array<CancelOutcome>(requests.length);
+  let left = requests.map((request, at) => ({ request, at }));
+  for (let tries = 1; left.length > 0; tries++) {
+    if (tries > TRIES) {
+      throw new PunctualError("busy", "the run is changing hands all the time; try again", {
+        actor: "caller",
+        retryable: true,
+      });
+    }
+    const done = await authority.transact("cancel", (tx) =>
+      cancelIn(
+        authority,
+        tx,
+        left.map((one) => one.request),
+      ),
+    );
+    announce(authority, done);
+    const moved: typeof left = [];
+    for (const [i, one] of left.entries()) {
+      const outcome = done.outcomes[i]!;
+      if (outcome.kind === "moved") moved.push(one);
+      else outcomes[one.at] = outcome;
+    }
+    left = moved;
+  }
+  return outcomes;
+}
+
+const TRIES = 50;
+
+async function cancelIn(authority: Authority, tx: Transaction, requests: readonly CancelRequest[]) {
+  const ids = [...new Set(requests.map((request) => request.runId))];
+  const live = await lockLiveRunsAndSiblings(tx, ids);
+  const ended = new Map(
+    (
+      await readRuns(
+        tx,
+        ids.filter((id) => !live.has(id)),
+      )
+    ).map((row) => [row.id, row]),
+  );
+  await authority.faults.reach("cancel:locked");
+  const nowAt = await tx.authorityNow();
+  const departures: Departure[] = [];
+  const asked: Uuid[] = [];
+  // `moved`: the run got or lost its guard between the two rounds of locks, so a new transaction has to look.
+  const outcomes = requests.map((request): CancelOutcome | { kind: "moved" } => {
+    const run = live.get(request.runId);
+    if (run === undefined) {
+      const past = ended.get(request.runId);
+      if (past === undefined || past.tenant_id !== request.tenantId) return { kind: "not-found" };
+      return past.state === "open" ? { kind: "moved" } : { kind: "too-late", state: past.state };
+    }
+    if (run.tenant_id !== request.tenantId) return { kind: "not-found" };
+    if (run.state === "running") {
+      asked.push(run.id);
+      return { kind: "requested" };
+    }
+    live.delete(run.id);
+    ended.set(run.id, { id: run.id, tenant_id: run.tenant_id, state: "canceled" });
+    departures.push({
+      kind: "end",
+      run: { ...run, cancel_requested_at: run.cancel_requested_at ?? nowAt },
+      state: "canceled",
+    });
+    return { kind: "accepted" };
+  });
+  await markCancelRequested(tx, asked, nowAt);
+  const intents = await depart(tx, departures, nowAt);
+  await authority.faults.reach("cancel:written");
+  return { outcomes, departures, intents, nowAt };
+}
+
+async function readRuns(tx: Queryable, ids: readonly Uuid[]) {
+  if (ids.length === 0) return [];
+  return tx.query<{ id: Uuid; tenant_id: Uuid; state: RunState | "open" }>(READ_RUNS, [ids.map(instantOf), ids]);
+}

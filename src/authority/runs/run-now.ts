@@ -1,0 +1,111 @@
+import type { Payload } from "../../domain/definition.ts";
+import { LANE_OF, type NewRun } from "../../domain/materialization.ts";
+import { planOverlap } from "../../domain/overlap.ts";
+import type { RunState } from "../../domain/states.ts";
+import { bucketOf, instantOf, mintId, type Uuid } from "../../kernel/ids.ts";
+import type { Transaction } from "../../store/database.ts";
+import { writeAudit } from "../../store/rows/audit.ts";
+import { endRuns } from "../../store/rows/endings.ts";
+import { markCancelRequested } from "../../store/rows/live-marks.ts";
+import { lockOpenRunsOf, lockWaitingRunsOf } from "../../store/rows/live-runs.ts";
+import { type RequestKey, takeRequestKey } from "../../store/rows/request-keys.ts";
+import { findRunState } from "../../store/rows/run-state.ts";
+import type { Authority } from "../authority.ts";
+import { lookAgain, refuse, transactOrRefuse } from "../refusal.ts";
+import { lockScheduleOrDeleted } from "../schedules/settled-schedule.ts";
+import { bearRuns, leaveToRelay } from "./bear.ts";
+import { endingOfWaiting } from "./making-way.ts";
+
+export type RunMade =
+  | { kind: "created" | "repeated"; runId: Uuid; state: RunState }
+  | { kind: "key-reused" }
+  | { kind: "overlap" }
+  | { kind: "deleted" }
+  | { kind: "not-found" };
+
+/**
+ * One run of a schedule, now, beside its rule.
+ * Locks   request_key (scope: the schedule), by inserting it; schedule_cursor; guard holders; waiting runs.
+ * Time    authority time, after the locks; it is the run's nominal instant.
+ * Writes  request_key, run, live_run, outbox, audit_event.
+ * Replay  the same key and body: the same run.
+ */
+export async function runNow(
+  authority: Authority,
+  request: { tenantId: Uuid; actor: string; scheduleId: Uuid; requestKey?: RequestKey; payload?: Payload },
+): Promise<RunMade> {
+  const { tenantId, actor, scheduleId, requestKey, payload } = request;
+  const outcome = await transactOrRefuse<RunMade>(authority, "run-now", async (tx) => {
+    // The key comes first in the lock order, so its run is named before the schedule is looked at.
+    const runId = mintId(await tx.authorityNow(), bucketOf(scheduleId));
+    if (requestKey !== undefined) {
+      const taken = await takeRequestKey(tx, scheduleId, requestKey, runId);
+      if (taken.kind === "reused") refuse<RunMade>({ kind: "key-reused" });
+      if (taken.kind === "repeated") {
+        const state = await findRunState(tx, tenantId, taken.subject);
+        if (state === undefined) refuse<RunMade>({ kind: "not-found" });
+        return { kind: "repeated", runId: taken.subject, state };
+      }
+    }
+    const locked = await lockScheduleOrDeleted(tx, tenantId, scheduleId);
+    if (locked === undefined) refuse<RunMade>({ kind: "not-found" });
+    if (locked.schedule.status === "deleted") refuse<RunMade>({ kind: "deleted" });
+    const state = await bearNow(authority, tx, locked.cursor, runId, payload);
+    if (state === undefined) refuse<RunMade>({ kind: "overlap" });
+    await writeAudit(tx, { tenantId, actor, action: "schedule.run-now", subject: scheduleId, after: { runId } });
+    return { kind: "created", runId, state };
+  });
+  if (outcome.kind === "created") authority.signals.outboxGrew(0);
+  return outcome;
+}
+
+/** Undefined: the overlap policy says skip, and an earlier run is open. */
+async function bearNow(
+  authority: Authority,
+  tx: Transaction,
+  cursor: { schedule_id: Uuid; tenant_id: Uuid; revision: number },
+  runId: Uuid,
+  payload: Payload | undefined,
+): Promise<"queued" | "blocked" | undefined> {
+  const scheduleId = cursor.schedule_id;
+  const { open: byschedule, undecided } = await lockOpenRunsOf(tx, [scheduleId]);
+  if (undecided.size > 0) lookAgain();
+  const waiting = await lockWaitingRunsOf(tx, [scheduleId]);
+  await authority.revisions.load(tx, [{ scheduleId, revision: cursor.revision }]);
+  const { definition } = authority.revisions.get({ scheduleId, revision: cursor.revision });
+  const nowAt = await tx.authorityNow();
+  const scheduledAt = instantOf(runId);
+
+  const open = [...(byschedule.get(scheduleId) ?? []).filter((run) => run.guard !== null), ...waiting];
+  const seen = open.map((run) => ({ id: run.id, scheduledAt: run.scheduled_at, state: run.state, guard: run.guard }));
+  const plan = planOverlap(scheduleId, definition.overlap, seen, [{ id: runId, scheduledAt }]);
+  if (plan.skipped.length > 0) return undefined;
+  const guard = plan.born[0]!.guard;
+  await endRuns(
+    tx,
+    [
+      ...plan.superseded.map((id) => endingOfWaiting(open.find((run) => run.id === id)!, "skipped", nowAt)),
+      ...plan.canceled.map((id) => endingOfWaiting(open.find((run) => run.id === id)!, "canceled", nowAt)),
+    ],
+    nowAt,
+  );
+  await markCancelRequested(tx, plan.cancelRequested, nowAt);
+  const run: NewRun = {
+    id: runId,
+    scheduleId,
+    tenantId: cursor.tenant_id,
+    class: definition.class,
+    lane: LANE_OF[definition.priority],
+    revision: cursor.revision,
+    trigger: "manual",
+    scheduledAt,
+    dueAt: scheduledAt,
+    prevScheduledAt: null,
+    startDeadlineAt: definition.startDeadlineMs === undefined ? null : scheduledAt + definition.startDeadlineMs,
+    heldBy: guard === null ? "overlap" : "none",
+    guard,
+  };
+  const own = new Map(payload === undefined ? [] : [[runId, { job: null, payload }]]);
+  await bearRuns(tx, [run], own, nowAt, leaveToRelay);
+  return guard === null ? "blocked" : "queued";
+}

@@ -1,0 +1,31 @@
+import type { Definition } from "../../domain/definition.ts";
+import { bounded } from "../../domain/materialization.ts";
+import type { RuleFault } from "../../domain/recurrence/compile.ts";
+import { nextAfter } from "../../domain/recurrence/next.ts";
+import type { Instant } from "../../kernel/clock.ts";
+import type { Authority } from "../authority.ts";
+
+/** The first instant a definition is due after `fromAt` (null: never again), or why it cannot be accepted. */
+export function firstInstant(
+  authority: Authority,
+  definition: Definition,
+  fromAt: Instant,
+): { ok: true; nextRunAt: Instant | null } | { ok: false; fault: RuleFault } {
+  const compiled = authority.revisions.rule(definition);
+  if (!compiled.ok) return compiled;
+  if (definition.rule.kind === "afterCompletion") {
+    const allowed = "cron, interval, once, dates, anyOf";
+    return { ok: false, fault: { field: "kind", found: "afterCompletion", message: "is not offered yet", allowed } };
+  }
+  const next = bounded((at) => nextAfter(compiled.rule, at), definition);
+  const nextRunAt = next(Math.floor(fromAt));
+  if (nextRunAt === null && definition.rule.kind === "once") {
+    const onlyAt = next(Number.NEGATIVE_INFINITY) ?? next(0);
+    if (onlyAt !== null && definition.runIfPast) return { ok: true, nextRunAt: onlyAt };
+    if (onlyAt !== null) {
+      const allowed = "an instant in the future, or runIfPast: true";
+      return { ok: false, fault: { field: "at", found: definition.rule.at, message: "lies in the past", allowed } };
+    }
+  }
+  return { ok: true, nextRunAt };
+}

@@ -1,0 +1,193 @@
+import type { Definition, Payload } from "../../domain/definition.ts";
+import { freeGuards, slotGuard, slotsOf } from "../../domain/guard.ts";
+import type { RuleFault } from "../../domain/recurrence/compile.ts";
+import type { Instant } from "../../kernel/clock.ts";
+import type { Uuid } from "../../kernel/ids.ts";
+import type { Transaction } from "../../store/database.ts";
+import { findSchedule, type ScheduleView } from "../../store/reads/schedules.ts";
+import { writeAudit } from "../../store/rows/audit.ts";
+import type { CursorRow } from "../../store/rows/cursors.ts";
+import { setGuards } from "../../store/rows/live-marks.ts";
+import { type LiveRun, lockEveryRunOf } from "../../store/rows/live-runs.ts";
+import { insertRevision, type ScheduleRow, updateCursor, updateSchedule } from "../../store/rows/schedules.ts";
+import { handOn } from "../attempts/hand-on.ts";
+import type { Authority } from "../authority.ts";
+import { lookAgain, refuse, transactOrRefuse } from "../refusal.ts";
+import type { MissedAnswer } from "../runs/materialize.ts";
+import { firstInstant } from "./next-instant.ts";
+import { lockTenantSchedule, type SettledSchedule, settleSchedule } from "./settled-schedule.ts";
+
+export type ScheduleChange = {
+  name?: string;
+  labels?: Record<string, string>;
+  notes?: string | null;
+  managedBy?: string | null;
+  definition?: Definition;
+  payload?: Payload;
+};
+
+export type ReviseOutcome =
+  | { kind: "revised"; schedule: ScheduleView; settled: number }
+  | { kind: "conflict"; schedule: ScheduleView }
+  | { kind: "not-found" }
+  | { kind: "invalid"; fault: RuleFault };
+
+/**
+ * Makes the next revision, for instants that are not settled yet: what is due up to now keeps the old one.
+ * Locks   schedule_cursor, schedule; what settling locks; every open run if the number of slots changes.
+ * Time    authority time, after the locks; the next instant is after it and after the last settled one.
+ * Writes  what settling writes; schedule, schedule_revision, schedule_cursor, audit_event; guards if slots change.
+ * Replay  `conflict`: the revision that was expected is not the current one any more.
+ */
+export async function reviseSchedule(
+  authority: Authority,
+  request: { tenantId: Uuid; actor: string; scheduleId: Uuid; expectedRevision: number; change: ScheduleChange },
+): Promise<ReviseOutcome> {
+  const { tenantId, actor, scheduleId, expectedRevision, change } = request;
+  const outcome = await transactOrRefuse<ReviseOutcome>(authority, "revise-schedule", async (tx) => {
+    const locked = await lockTenantSchedule(tx, tenantId, scheduleId);
+    if (locked === undefined) refuse<ReviseOutcome>({ kind: "not-found" });
+    const before = (await findSchedule(tx, tenantId, scheduleId))!;
+    if (locked.schedule.revision !== expectedRevision) refuse<ReviseOutcome>({ kind: "conflict", schedule: before });
+
+    const definition = change.definition ?? before.definition;
+    const now = await settleForEdit(authority, tx, locked, instantsOf(before.definition) !== instantsOf(definition));
+    const { schedule, nowAt } = now;
+    const next = planNext(authority, now, before.definition, definition);
+    if (!next.ok) refuse<ReviseOutcome>({ kind: "invalid", fault: next.fault });
+
+    const revision = schedule.revision + 1;
+    const payload = change.payload ?? before.payload;
+    await insertRevision(tx, { scheduleId, revision, actor, definition, payload }, nowAt);
+    const status = schedule.status === "paused" ? "paused" : next.nextRunAt === null ? "finished" : "active";
+    await updateSchedule(
+      tx,
+      {
+        ...schedule,
+        name: change.name ?? schedule.name,
+        labels: change.labels ?? schedule.labels,
+        notes: change.notes === undefined ? schedule.notes : change.notes,
+        managed_by: change.managedBy === undefined ? schedule.managed_by : change.managedBy,
+        status,
+        revision,
+      },
+      nowAt,
+    );
+    await updateCursor(tx, {
+      scheduleId,
+      revision,
+      nextRunAt: next.nextRunAt,
+      nextDueAt: status === "active" ? next.nextRunAt : null,
+      lastNominalAt: next.newChain ? null : now.cursor.last_nominal_at,
+      chain: next.newChain ? { startedAt: nowAt, reason: "revised" } : undefined,
+      tzVersion: authority.tzVersion,
+    });
+    await fitGuards(tx, scheduleId, before.definition, definition, nowAt);
+    const view = (await findSchedule(tx, tenantId, scheduleId))!;
+    await writeAudit(tx, { tenantId, actor, action: "schedule.revise", subject: scheduleId, before, after: view });
+    return { kind: "revised", schedule: view, settled: now.settled.runs + now.settled.skips };
+  });
+  if (outcome.kind === "revised") {
+    authority.signals.scheduleMoved(outcome.schedule.nextDueAt);
+    authority.signals.outboxGrew(0);
+  }
+  return outcome;
+}
+
+/** What nominal instants are made of. */
+function instantsOf(definition: Definition): string {
+  return JSON.stringify([definition.rule, definition.startAt, definition.endAt, definition.maxRuns]);
+}
+
+const PAUSED: MissedAnswer = { reason: "paused", misfire: { policy: "skip", graceMs: -1 } };
+
+/**
+ * A paused schedule owes nothing yet: its instants wait for the resume. An edit that makes other instants ends that
+ * chain, so what fell into the pause is recorded first, as skips.
+ */
+async function settleForEdit(
+  authority: Authority,
+  tx: Transaction,
+  locked: { schedule: ScheduleRow; cursor: CursorRow },
+  instantsChange: boolean,
+): Promise<SettledSchedule> {
+  const { schedule, cursor } = locked;
+  if (schedule.status !== "paused" || !instantsChange) return settleSchedule(authority, tx, locked);
+  const due = { ...cursor, next_due_at: cursor.next_run_at };
+  return settleSchedule(authority, tx, { schedule, cursor: due }, PAUSED);
+}
+
+/** An edit that does not touch what instants are made of leaves the cursor alone. */
+function planNext(
+  authority: Authority,
+  now: SettledSchedule,
+  before: Definition,
+  after: Definition,
+): { ok: true; nextRunAt: Instant | null; newChain: boolean } | { ok: false; fault: RuleFault } {
+  if (instantsOf(before) === instantsOf(after)) return { ok: true, nextRunAt: now.cursor.next_run_at, newChain: false };
+  const fromAt = Math.max(now.nowAt, now.cursor.last_nominal_at ?? 0);
+  const first = firstInstant(authority, after, fromAt);
+  if (!first.ok) return first;
+  const exhausted = after.maxRuns !== undefined && Number(now.cursor.runs_made) >= after.maxRuns;
+  return { ok: true, nextRunAt: exhausted ? null : first.nextRunAt, newChain: true };
+}
+
+type Seat = { id: Uuid; guard: Uuid };
+
+/**
+ * Fewer slots: surplus holders keep running under their own id and hand nothing on. More slots: the oldest blocked
+ * runs get them.
+ */
+async function fitGuards(
+  tx: Transaction,
+  scheduleId: Uuid,
+  before: Definition,
+  after: Definition,
+  nowAt: Instant,
+): Promise<void> {
+  const slots = slotsOf(after.overlap);
+  if (slots === slotsOf(before.overlap)) return;
+  const open = await lockEveryRunOf(tx, scheduleId);
+  if (open === undefined) lookAgain();
+  const holders = open.filter((run) => run.guard !== null);
+  const blocked = open.filter((run) => run.guard === null);
+  if (slots === Number.POSITIVE_INFINITY) {
+    await setGuards(
+      tx,
+      holders.map((run) => ({ id: run.id, guard: run.id })),
+    );
+    await handOn(
+      tx,
+      blocked.map((run) => ({ scheduleId, guard: run.id })),
+      nowAt,
+    );
+    return;
+  }
+  const seats = seat(scheduleId, holders, slots);
+  await setGuards(tx, seats.surplus);
+  await setGuards(tx, seats.seated);
+  const held = new Set(
+    (await lockEveryRunOf(tx, scheduleId))!.flatMap((run) => (run.guard === null ? [] : [run.guard])),
+  );
+  const free = freeGuards(scheduleId, slots, held).slice(0, blocked.length);
+  await handOn(
+    tx,
+    free.map((guard) => ({ scheduleId, guard })),
+    nowAt,
+  );
+}
+
+/**
+ * The oldest holders take the slots; one that holds a slot already keeps it, the surplus hold their own ids. Surplus
+ * come first: two rows never hold one guard, not even inside the transaction.
+ */
+function seat(scheduleId: Uuid, holders: readonly LiveRun[], slots: number): { surplus: Seat[]; seated: Seat[] } {
+  const all = Array.from({ length: slots }, (_, k) => slotGuard(scheduleId, k));
+  const oldest = holders.slice(0, slots);
+  const kept = new Set(oldest.map((run) => run.guard!));
+  const free = all.filter((guard) => !kept.has(guard));
+  return {
+    surplus: holders.slice(slots).map((run) => ({ id: run.id, guard: run.id })),
+    seated: oldest.filter((run) => !all.includes(run.guard!)).map((run) => ({ id: run.id, guard: free.shift()! })),
+  };
+}

@@ -1,0 +1,79 @@
+import type { Instant } from "../../kernel/clock.ts";
+import type { Uuid } from "../../kernel/ids.ts";
+import type { Transaction } from "../../store/database.ts";
+import { type CursorRow, lockCursor } from "../../store/rows/cursors.ts";
+import { lockSchedule, type ScheduleRow } from "../../store/rows/schedules.ts";
+import type { Authority } from "../authority.ts";
+import { lookAgain } from "../refusal.ts";
+import { leaveToRelay } from "../runs/bear.ts";
+import { type Materialized, type MissedAnswer, settleLocked } from "../runs/materialize.ts";
+
+/** A schedule under its lock, with every nominal instant up to now turned into a run or a skip. */
+export type SettledSchedule = {
+  schedule: ScheduleRow;
+  cursor: CursorRow;
+  settled: Materialized;
+  nowAt: Instant;
+};
+
+type Locked = { schedule: ScheduleRow; cursor: CursorRow };
+
+/** Locks a tenant's schedule: first its cursor (the schedule's lock), then its row. Undefined: no such schedule. */
+export async function lockTenantSchedule(
+  tx: Transaction,
+  tenantId: Uuid,
+  scheduleId: Uuid,
+): Promise<Locked | undefined> {
+  const locked = await lockScheduleOrDeleted(tx, tenantId, scheduleId);
+  return locked?.schedule.status === "deleted" ? undefined : locked;
+}
+
+/** The same for who must tell a deleted schedule from one that never was. */
+export async function lockScheduleOrDeleted(
+  tx: Transaction,
+  tenantId: Uuid,
+  scheduleId: Uuid,
+): Promise<Locked | undefined> {
+  const cursor = await lockCursor(tx, scheduleId);
+  if (cursor === undefined || cursor.tenant_id !== tenantId) return undefined;
+  const schedule = await lockSchedule(tx, scheduleId);
+  return schedule === undefined ? undefined : { schedule, cursor };
+}
+
+/**
+ * Edits, pauses and deletes come after what is already due: first everything due up to now is settled under the
+ * revision that was in force then, so that a change never rewrites or swallows an instant of the past.
+ */
+export async function settleSchedule(
+  authority: Authority,
+  tx: Transaction,
+  locked: Locked,
+  answer: MissedAnswer = {},
+): Promise<SettledSchedule> {
+  const { schedule } = locked;
+  const settled = await settleWhole(authority, tx, locked.cursor, answer);
+  // Read again: settling has moved the cursor and may have finished the schedule.
+  const cursor = (await lockCursor(tx, schedule.id))!;
+  const status = (await lockSchedule(tx, schedule.id))!.status;
+  return { schedule: { ...schedule, status }, cursor, settled, nowAt: settled.nowAt };
+}
+
+/** Settles a locked cursor up to now, however many bounded plans that takes. */
+export async function settleWhole(
+  authority: Authority,
+  tx: Transaction,
+  cursor: CursorRow,
+  answer: MissedAnswer,
+): Promise<Materialized> {
+  const whole = await settleLocked(authority, tx, [cursor], leaveToRelay, answer);
+  if (whole.undecided > 0) lookAgain();
+  for (;;) {
+    const now = (await lockCursor(tx, cursor.schedule_id))!;
+    if (now.next_due_at === null || now.next_run_at === null || now.next_run_at > whole.nowAt) return whole;
+    const more = await settleLocked(authority, tx, [now], leaveToRelay, answer);
+    if (more.runs + more.skips === 0) return whole;
+    whole.runs += more.runs;
+    whole.skips += more.skips;
+    whole.intents.push(...more.intents);
+  }
+}

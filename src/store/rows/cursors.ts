@@ -1,0 +1,141 @@
+import type { ScheduleStatus } from "../../domain/states.ts";
+import type { Instant } from "../../kernel/clock.ts";
+import type { Uuid } from "../../kernel/ids.ts";
+import { type Queryable, sql } from "../database.ts";
+import { instantText } from "../values.ts";
+
+/** The moving row of a schedule; locking it is locking the schedule. */
+export type CursorRow = {
+  schedule_id: Uuid;
+  tenant_id: Uuid;
+  revision: number;
+  next_run_at: Instant | null;
+  next_due_at: Instant | null;
+  last_nominal_at: Instant | null;
+  runs_made: bigint;
+  fault: string | null;
+  fault_retry_at: Instant | null;
+};
+
+const COLUMNS = `schedule_id, tenant_id, revision, next_run_at, next_due_at, last_nominal_at, runs_made, fault,
+  fault_retry_at`;
+
+const LOCK_SKIPPING = sql(
+  "cursors_lock_skipping",
+  `select ${COLUMNS} from schedule_cursor where schedule_id = any($1::uuid[]) order by schedule_id
+      for update skip locked`,
+);
+const LOCK = sql("cursors_lock", `select ${COLUMNS} from schedule_cursor where schedule_id = $1 for update`);
+
+/** Due walks stop at their batch: in due order, own buckets filtered by a mask that cannot become an index condition. */
+const FIND_ON_TIME = sql(
+  "cursors_find_on_time",
+  `select schedule_id, tenant_id from schedule_cursor
+    where next_due_at > $1 and next_due_at <= (select clock_timestamp())
+      and get_bit($2::bit(1024), bucket) = 1
+    order by next_due_at limit $3`,
+);
+const FIND_OVERDUE = sql(
+  "cursors_find_overdue",
+  `select schedule_id, tenant_id from schedule_cursor
+    where next_due_at <= $1
+      and (get_bit($2::bit(1024), bucket) = 1 or next_due_at < (select clock_timestamp()) - interval '2 seconds')
+    order by next_due_at limit $3`,
+);
+/** The first instant after $2 that anything is due at, and the database's clock beside it. */
+const FIND_NEXT = sql(
+  "cursors_find_next",
+  `select clock_timestamp() as now,
+          (select next_due_at from schedule_cursor
+            where next_due_at > $2 and get_bit($1::bit(1024), bucket) = 1
+            order by next_due_at limit 1) as next_due_at`,
+);
+const FIND_FAULTY = sql(
+  "cursors_find_faulty",
+  `select schedule_id from schedule_cursor
+    where fault is not null and fault_retry_at <= (select clock_timestamp()) limit $1`,
+);
+const ADVANCE = sql(
+  "cursors_advance",
+  `update schedule_cursor c
+      set next_run_at = a.next_run_at, next_due_at = a.next_due_at, last_nominal_at = a.last_nominal_at,
+          last_nominal_local = a.last_nominal_local, runs_made = a.runs_made, fault = null, fault_retry_at = null
+     from unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[], $4::timestamptz[], $5::text[], $6::bigint[])
+       as a (schedule_id, next_run_at, next_due_at, last_nominal_at, last_nominal_local, runs_made)
+    where c.schedule_id = a.schedule_id`,
+);
+const SET_FAULT = sql(
+  "cursors_set_fault",
+  "update schedule_cursor set fault = $2, fault_retry_at = $3, next_due_at = null where schedule_id = $1",
+);
+const SET_STATUS = sql(
+  "cursors_finish_schedules",
+  "update schedule set status = $2, updated_at = $3 where id = any($1::uuid[]) and status = 'active'",
+);
+
+export function lockCursorsSkipping(tx: Queryable, scheduleIds: readonly Uuid[]): Promise<CursorRow[]> {
+  return tx.query<CursorRow>(LOCK_SKIPPING, [scheduleIds]);
+}
+
+export async function lockCursor(tx: Queryable, scheduleId: Uuid): Promise<CursorRow | undefined> {
+  return (await tx.query<CursorRow>(LOCK, [scheduleId]))[0];
+}
+
+export type DueCursor = { schedule_id: Uuid; tenant_id: Uuid };
+
+/** Cursors due after `afterAt` (recent, so that index entries of what is long done are not walked again). */
+export function findOnTime(db: Queryable, afterAt: Instant, bucketMask: string, limit: number): Promise<DueCursor[]> {
+  return db.query<DueCursor>(FIND_ON_TIME, [instantText(afterAt), bucketMask, limit]);
+}
+
+/** Cursors due up to `untilAt`: own buckets, and anybody's that are more than two seconds overdue. */
+export function findOverdue(db: Queryable, untilAt: Instant, bucketMask: string, limit: number): Promise<DueCursor[]> {
+  return db.query<DueCursor>(FIND_OVERDUE, [instantText(untilAt), bucketMask, limit]);
+}
+
+export async function findNextDue(
+  db: Queryable,
+  bucketMask: string,
+  afterAt: Instant,
+): Promise<{ now: Instant; next_due_at: Instant | null }> {
+  const values = [bucketMask, instantText(afterAt)];
+  return (await db.query<{ now: Instant; next_due_at: Instant | null }>(FIND_NEXT, values))[0]!;
+}
+
+export async function findFaulty(db: Queryable, limit: number): Promise<Uuid[]> {
+  return (await db.query<{ schedule_id: Uuid }>(FIND_FAULTY, [limit])).map((row) => row.schedule_id);
+}
+
+export type Advance = {
+  scheduleId: Uuid;
+  nextRunAt: Instant | null;
+  nextDueAt: Instant | null;
+  lastNominalAt: Instant | null;
+  lastNominalLocal: string | null;
+  runsMade: number;
+};
+
+export async function advanceCursors(tx: Queryable, advances: readonly Advance[]): Promise<void> {
+  if (advances.length === 0) return;
+  await tx.query(ADVANCE, [
+    advances.map((one) => one.scheduleId),
+    advances.map((one) => one.nextRunAt),
+    advances.map((one) => one.nextDueAt),
+    advances.map((one) => one.lastNominalAt),
+    advances.map((one) => one.lastNominalLocal),
+    advances.map((one) => one.runsMade),
+  ]);
+}
+
+export async function setFault(tx: Queryable, scheduleId: Uuid, fault: string, retryAt: Instant): Promise<void> {
+  await tx.query(SET_FAULT, [scheduleId, fault, instantText(retryAt)]);
+}
+
+export async function setScheduleStatus(
+  tx: Queryable,
+  ids: readonly Uuid[],
+  status: ScheduleStatus,
+  nowAt: Instant,
+): Promise<void> {
+  if (ids.length > 0) await tx.query(SET_STATUS, [ids, status, instantText(nowAt)]);
+}

@@ -1,0 +1,25 @@
+import type { Instant } from "../../kernel/clock.ts";
+import type { Uuid } from "../../kernel/ids.ts";
+import { type Queryable, sql } from "../database.ts";
+import { instantText } from "../values.ts";
+
+const MARK_CANCEL_REQUESTED = sql(
+  "live_mark_cancel_requested",
+  "update live_run set cancel_requested_at = coalesce(cancel_requested_at, $2) where id = any($1::uuid[])",
+);
+
+/** Asks the workers of running runs to stop; the rows are locked. */
+export async function markCancelRequested(tx: Queryable, ids: readonly Uuid[], nowAt: Instant): Promise<void> {
+  if (ids.length > 0) await tx.query(MARK_CANCEL_REQUESTED, [ids, instantText(nowAt)]);
+}
+
+const SET_GUARDS = sql(
+  "live_set_guards",
+  "update live_run l set guard = g.guard from unnest($1::uuid[], $2::uuid[]) as g (id, guard) where l.id = g.id",
+);
+
+/** Moves guards between locked holders. */
+export async function setGuards(tx: Queryable, guards: readonly { id: Uuid; guard: Uuid }[]): Promise<void> {
+  if (guards.length === 0) return;
+  await tx.query(SET_GUARDS, [guards.map((one) => one.id), guards.map((one) => one.guard)]);
+}

@@ -1,0 +1,30 @@
+import type { Uuid } from "../../kernel/ids.ts";
+import { type Queryable, sql } from "../database.ts";
+
+/** Who sent a request, and what it said: the same key with another hash is another request. */
+export type RequestKey = { key: string; bodySha256: Buffer };
+
+const INSERT = sql(
+  "request_keys_insert",
+  `insert into request_key (scope, key, request_sha256, subject) values ($1, $2, $3, $4)
+   on conflict (scope, key) do nothing returning subject`,
+);
+const READ = sql("request_keys_read", "select request_sha256, subject from request_key where scope = $1 and key = $2");
+
+/**
+ * Takes a key for `subject`, before anything else in the transaction: the row is the identity. A second caller of the
+ * same key waits here for the first one's commit, then gets its subject.
+ */
+export async function takeRequestKey(
+  tx: Queryable,
+  scope: Uuid,
+  request: RequestKey,
+  subject: Uuid,
+): Promise<{ kind: "taken" } | { kind: "repeated"; subject: Uuid } | { kind: "reused" }> {
+  if ((await tx.query(INSERT, [scope, request.key, request.bodySha256, subject])).length === 1)
+    return { kind: "taken" };
+  const row = (await tx.query<{ request_sha256: Buffer; subject: Uuid }>(READ, [scope, request.key]))[0]!;
+  return row.request_sha256.equals(request.bodySha256)
+    ? { kind: "repeated", subject: row.subject }
+    : { kind: "reused" };
+}
