@@ -47,11 +47,14 @@ async function attempts(): Promise<unknown[]> {
   return (await world.admin.query("select n, outcome from attempt order by started_at")).rows;
 }
 
-/** Sum of a counter over its labels that match. */
+/** A counter, or how often a histogram was fed, over the labels that match. */
 async function counted(node: Node, name: string, labels: Record<string, string>): Promise<number> {
   const metric = (await node.core.metrics.registry.getMetricsAsJSON()).find((one) => one.name.includes(name));
+  const values = (metric?.values ?? []) as { labels: object; value: number; metricName?: string }[];
   const fits = (of: object) => Object.entries(labels).every(([key, value]) => (of as never)[key] === value);
-  return (metric?.values ?? []).filter((one) => fits(one.labels)).reduce((sum, one) => sum + one.value, 0);
+  return values
+    .filter((one) => fits(one.labels) && (one.metricName ?? "_count").endsWith("_count"))
+    .reduce((sum, one) => sum + one.value, 0);
 }
 
 test("an attempt is told to stop before its lease can have ended, when PostgreSQL does not answer any more", async () => {
