@@ -11,8 +11,8 @@ export type Ledger = {
   expectEachOnce(runs: number): void;
 };
 
-/** `ms`: how long an execution takes. */
-export function createLedger(ms = 0): Ledger {
+/** An execution takes `ms`, and lasts until `gate` opens. */
+export function createLedger(ms = 0, gate: Promise<void> = Promise.resolve()): Ledger {
   const counts = new Map<string, number>();
   let executions = 0;
   return {
@@ -23,6 +23,7 @@ export function createLedger(ms = 0): Ledger {
       async run(ctx) {
         executions++;
         counts.set(ctx.run.id, (counts.get(ctx.run.id) ?? 0) + 1);
+        await gate;
         if (ms > 0) await sleep(ms, undefined, { signal: ctx.signal });
       },
     }),

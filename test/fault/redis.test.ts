@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, inject, test } from "vitest";
 import { startRedis } from "../../src/app/embedded/redis.ts";
+import { createInspector } from "../../src/hints/inspector.ts";
+import { hintJobId } from "../../src/hints/names.ts";
 import { createPublisher } from "../../src/hints/publisher.ts";
 import { silentLog } from "../../src/kernel/log.ts";
 import { redisAvailable, startTestRedis } from "../support/redis.ts";
@@ -57,10 +59,11 @@ if (redisAvailable) {
   test.concurrent("a run whose hint is published again and again, beside other workers, runs once", async ({
     onTestFinished,
   }) => {
-    const { world, servers, start, backlog, succeeded, expectOneAttemptEach } = await openScene(onTestFinished);
+    const { world, servers, start, backlog, expectOneAttemptEach } = await openScene(onTestFinished);
     const redis = await startTestRedis();
     servers.push(redis);
-    const ledger = createLedger(20);
+    const gate = Promise.withResolvers<void>();
+    const ledger = createLedger(0, gate.promise);
     const feeder = await start(["scheduler", "relay"], redis.url, ledger);
     const runs = await backlog(3, 20);
     await until("all are published", async () => {
@@ -85,12 +88,25 @@ if (redisAvailable) {
           runCount: row.runs.length as number,
         })),
       );
-    await publisher.publish(duplicates(0));
-    await start(["worker"], redis.url, ledger);
-    await start(["worker"], redis.url, ledger);
-    await until("some have run", async () => (await succeeded()) > 5);
-    // Now of runs that are running and of runs that have ended.
-    expect((await publisher.publish(duplicates(10))).published).toHaveLength(3 * rows.length);
+    const inspector = createInspector({ redis: core.redis!.connection });
+    const publishAgain = async (from: number) => {
+      expect((await publisher.publish(duplicates(from))).published).toHaveLength(3 * rows.length);
+    };
+    const allAreTaken = async (from: number) => {
+      const hints = duplicates(from).map((row) => ({ ...row, hintId: hintJobId(row) }));
+      return (await inspector.look(hints)).every(({ state }) => state === "finished" || state === "missing");
+    };
+    // Beside the hints of runs that wait, then of runs that are running, then of runs that have ended.
+    await publishAgain(0);
+    await start(["worker"], redis.url, ledger, 100);
+    await start(["worker"], redis.url, ledger, 100);
+    await until("all are running", async () => (await countRuns(world.admin))["running"] === runs);
+    await publishAgain(10);
+    await until("the hints are taken", () => allAreTaken(10));
+    gate.resolve();
+    await allSucceed(world.admin, runs);
+    await publishAgain(20);
+    await until("the hints are taken", () => allAreTaken(20));
     await allSucceed(world.admin, runs, 60_000);
     ledger.expectEachOnce(runs);
     await expectOneAttemptEach();
