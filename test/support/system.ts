@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import type pg from "pg";
 import { type Config, readConfig } from "../../src/app/config.ts";
 import { type Core, createCore, openCore } from "../../src/app/core.ts";
@@ -17,7 +18,7 @@ import { type Service, startAll, stopAll } from "../../src/kernel/service.ts";
 import { makeTemporaryFolder } from "./temporary-folder.ts";
 
 /** Short terms, so that what a lease decides is seen within seconds. Three heartbeats and the margin fit in the term. */
-export const SHORT_LEASE = {
+const SHORT_LEASE = {
   PUNCTUAL_LEASE_TTL_MS: "2500",
   PUNCTUAL_HEARTBEAT_MS: "500",
   PUNCTUAL_LEASE_MARGIN_MS: "500",
@@ -79,7 +80,7 @@ export async function startNode(
   };
 }
 
-const CHILD = join(import.meta.dirname, "..", "fault", "role-child.ts");
+const CHILD = fileURLToPath(new URL("../fault/role-child.ts", import.meta.url));
 
 export type ChildNode = {
   pid: number;
