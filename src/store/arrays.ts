@@ -39,80 +39,96 @@ export class BadItem extends TypeError {}
 /** Throws BadItem for an item that is not of the type. */
 export function encodeArray(type: ArrayType, items: readonly unknown[]): Buffer {
   const width = WIDTHS[type];
-  const texts = width === undefined ? items.map((item) => textOf(type, item)) : undefined;
-  const bytes = texts === undefined ? items.length * width! : texts.reduce((sum, text) => sum + (text?.length ?? 0), 0);
-  const out = Buffer.allocUnsafe(20 + items.length * 4 + bytes);
-  if (items.length === 0) {
-    // An empty array has no dimension.
-    out.writeInt32BE(0, 0);
-    out.writeInt32BE(0, 4);
-    out.writeInt32BE(OIDS[type], 8);
-    return out.subarray(0, 12);
-  }
-  out.writeInt32BE(1, 0);
-  out.writeInt32BE(1, 4); // there may be nulls
-  out.writeInt32BE(OIDS[type], 8);
-  out.writeInt32BE(items.length, 12);
-  out.writeInt32BE(1, 16);
-  let at = 20;
+  if (items.length === 0) return header(type, 0, 0).subarray(0, 12);
+  return width === undefined ? encodeTexts(type, items) : encodeFixed(type, width, items);
+}
+
+const HEADER_BYTES = 20;
+
+function header(type: ArrayType, count: number, bodyBytes: number): Buffer {
+  const out = Buffer.allocUnsafe(HEADER_BYTES + bodyBytes);
+  // An empty array has no dimension; one with items may have nulls among them.
+  put32(out, 0, count === 0 ? 0 : 1);
+  put32(out, 4, count === 0 ? 0 : 1);
+  put32(out, 8, OIDS[type]);
+  put32(out, 12, count);
+  put32(out, 16, 1);
+  return out;
+}
+
+function encodeFixed(type: ArrayType, width: number, items: readonly unknown[]): Buffer {
+  const out = header(type, items.length, items.length * (4 + width));
+  let at = HEADER_BYTES;
   for (let i = 0; i < items.length; i++) {
     const item = items[i];
-    if (item === null || item === undefined) at = out.writeInt32BE(-1, at);
-    else if (texts !== undefined) {
-      const text = texts[i]!;
-      at = out.writeInt32BE(text.length, at);
-      at += text.copy(out, at);
-    } else {
-      out.writeInt32BE(width!, at);
-      writeFixed(out, at + 4, type, item);
-      at += 4 + width!;
+    if (item === null || item === undefined) {
+      put32(out, at, -1);
+      at += 4;
+      continue;
     }
+    put32(out, at, width);
+    at += 4;
+    if (type === "uuid") putUuid(out, at, item as string);
+    else if (type === "timestamptz") putInstant(out, at, item as number);
+    else if (type === "int") out.writeInt32BE(item as number, at);
+    else if (type === "smallint") out.writeInt16BE(item as number, at);
+    else if (type === "bigint") out.writeBigInt64BE(BigInt(item as number | bigint), at);
+    else out[at] = item === true ? 1 : 0;
+    at += width;
   }
   return out.subarray(0, at);
 }
 
-function textOf(type: ArrayType, item: unknown): Buffer | undefined {
-  if (item === null || item === undefined) return undefined;
+function encodeTexts(type: ArrayType, items: readonly unknown[]): Buffer {
+  const texts = items.map((item) => (item === null || item === undefined ? undefined : textOf(type, item)));
+  const bytes = texts.reduce((sum, text) => sum + 4 + (text === undefined ? 0 : Buffer.byteLength(text)), 0);
+  const out = header(type, items.length, bytes);
+  let at = HEADER_BYTES;
+  for (const text of texts) {
+    const length = text === undefined ? 0 : out.write(text, at + 4);
+    put32(out, at, text === undefined ? -1 : length);
+    at += 4 + length;
+  }
+  return out;
+}
+
+function textOf(type: ArrayType, item: unknown): string {
   // jsonb begins with the version of its format.
-  return type === "jsonb" ? Buffer.from(`\u0001${JSON.stringify(item)}`) : Buffer.from(String(item));
+  return type === "jsonb" ? `\u0001${JSON.stringify(item)}` : String(item);
 }
 
-function writeFixed(out: Buffer, at: number, type: ArrayType, item: unknown): void {
-  if (type === "uuid") writeUuid(out, at, item as string);
-  else if (type === "timestamptz") writeInstant(out, at, item as number);
-  else if (type === "int") out.writeInt32BE(item as number, at);
-  else if (type === "smallint") out.writeInt16BE(item as number, at);
-  else if (type === "bigint") out.writeBigInt64BE(BigInt(item as number | bigint), at);
-  else out[at] = item === true ? 1 : 0;
+function put32(out: Uint8Array, at: number, value: number): void {
+  out[at] = value >>> 24;
+  out[at + 1] = value >>> 16;
+  out[at + 2] = value >>> 8;
+  out[at + 3] = value;
 }
 
-const NIBBLES = new Uint8Array(128).fill(255);
+const NOT_HEX = 0x80;
+const NIBBLES = new Uint8Array(256).fill(NOT_HEX);
 for (let n = 0; n < 16; n++) {
   NIBBLES["0123456789abcdef".charCodeAt(n)] = n;
   NIBBLES["0123456789ABCDEF".charCodeAt(n)] = n;
 }
-const HYPHEN = 45;
+/** Where the bytes of a uuid stand in its text. */
+const PLACES = new Uint8Array([0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34]);
 
-function writeUuid(out: Buffer, start: number, text: string): void {
-  let at = start;
-  for (let i = 0; i < text.length; ) {
-    if (text.charCodeAt(i) === HYPHEN) {
-      i++;
-      continue;
-    }
-    const high = NIBBLES[text.charCodeAt(i)]!;
-    const low = NIBBLES[text.charCodeAt(i + 1)]!;
-    if (!(high < 16 && low < 16)) break;
-    out[at++] = (high << 4) | low;
-    i += 2;
+function putUuid(out: Uint8Array, at: number, text: string): void {
+  let all = 0;
+  for (let i = 0; i < 16; i++) {
+    const place = PLACES[i]!;
+    const high = NIBBLES[text.charCodeAt(place)]!;
+    const low = NIBBLES[text.charCodeAt(place + 1)]!;
+    all |= high | low;
+    out[at + i] = (high << 4) | low;
   }
-  if (at !== start + 16) throw new BadItem(`not a uuid: ${JSON.stringify(text)}`);
+  if (all >= NOT_HEX || text.length !== 36) throw new BadItem(`not a uuid: ${JSON.stringify(text)}`);
 }
 
 const EPOCH_2000_MS = 946_684_800_000;
 
 /** Epoch ms with a fraction → microseconds since 2000, as PostgreSQL keeps them. */
-function writeInstant(out: Buffer, at: number, instant: number): void {
+function putInstant(out: Buffer, at: number, instant: number): void {
   const micros = Math.round((instant - EPOCH_2000_MS) * 1000);
   if (!Number.isSafeInteger(micros)) {
     // Beyond the year 2285 a double holds no microseconds, but its milliseconds still count.
@@ -121,6 +137,6 @@ function writeInstant(out: Buffer, at: number, instant: number): void {
     return;
   }
   const high = Math.floor(micros / 2 ** 32);
-  out.writeInt32BE(high, at);
-  out.writeUInt32BE(micros - high * 2 ** 32, at + 4);
+  put32(out, at, high);
+  put32(out, at + 4, micros - high * 2 ** 32);
 }
