@@ -48,7 +48,7 @@ export type Signals = {
   slotsFreed(): void;
 };
 
-export const noSignals: Signals = { scheduleMoved: () => {}, outboxGrew: () => {}, slotsFreed: () => {} };
+const noSignals: Signals = { scheduleMoved: () => {}, outboxGrew: () => {}, slotsFreed: () => {} };
 
 const DEADLOCK_TRIES = 5;
 

@@ -9,7 +9,7 @@ import { type Batcher, createBatcher } from "../kernel/batcher.ts";
 import { messageOf, PunctualError } from "../kernel/errors.ts";
 
 const MOST_PER_BATCH = 300;
-const LANES = 2;
+const LANES = 1;
 
 /** How attempts end, in group commits. A lost reply is answered by saying the same again. */
 export type Reports = {

@@ -1,6 +1,6 @@
 import type { Grant } from "../authority/attempts/claim.ts";
 import type { Authority } from "../authority/authority.ts";
-import { announceWorker, dismissWorker } from "../authority/dispatch/presence.ts";
+import { announceWorker, dismissWorker, forgetWorkers } from "../authority/dispatch/presence.ts";
 import type { JobRegistry } from "../handlers/registry.ts";
 import type { RunReader } from "../handlers/run-reader.ts";
 import { messageOf } from "../kernel/errors.ts";
@@ -136,6 +136,8 @@ export function createWorker(options: WorkerOptions): Worker {
   return {
     name: "worker",
     async start() {
+      // Those that were killed could not sign off.
+      await forgetWorkers(authority);
       await startAll([heartbeats, announcer, ...fetchers.values()]);
     },
     wake: (class_) => fetchers.get(class_)?.wake(),

@@ -82,7 +82,7 @@ export function planDue(
  * Records all instants in [fromAt, untilAt] as skipped, of which `fromAt` is the first; answers the first instant
  * after `untilAt`. Up to `mostRows` get a row each, more become one range.
  */
-export function skipSpan(
+function skipSpan(
   plan: { skips: SkippedSpan[]; lastNominalAt: Instant | null },
   fromAt: Instant,
   untilAt: Instant,

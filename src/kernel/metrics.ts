@@ -123,6 +123,11 @@ export function createMetrics() {
       labelNames: ["class"] as const,
       registers,
     }),
+    partitionDays: new Gauge({
+      name: "punctual_partition_days_ahead",
+      help: "Days ahead for which partitions of runs exist",
+      registers,
+    }),
     redisUp: new Gauge({
       name: "punctual_redis_up",
       help: "1 while Redis answers, 0 while dispatch is direct",

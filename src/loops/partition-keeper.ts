@@ -1,6 +1,7 @@
 import type { Instant } from "../kernel/clock.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Pass } from "../kernel/loop.ts";
+import type { Metrics } from "../kernel/metrics.ts";
 
 /** How far ahead runs can be written: an instant without a partition cannot become a run. */
 const AHEAD_DAYS = 30;
@@ -15,8 +16,12 @@ export type PartitionUpkeep = {
 };
 
 /** Keeps partitions of run and attempt existing 30 days ahead, and the planner informed about the one that fills now. */
-export function createPartitionKeeper(deps: { upkeep: PartitionUpkeep; log: Log }): Pass {
-  const { upkeep, log } = deps;
+export function createPartitionKeeper(deps: {
+  upkeep: PartitionUpkeep;
+  log: Log;
+  metrics: Pick<Metrics, "partitionDays">;
+}): Pass {
+  const { upkeep, log, metrics } = deps;
   return {
     name: "partition-keeper",
     everyMs: 10_000,
@@ -33,6 +38,7 @@ export function createPartitionKeeper(deps: { upkeep: PartitionUpkeep; log: Log 
         return { did: analyzed.length + created.length, more: false };
       } finally {
         const days = await upkeep.coverageDays({ nowAt });
+        metrics.partitionDays.set(days);
         if (days < ALARM_DAYS)
           log.error({ days, wanted: AHEAD_DAYS }, "partitions run out, runs after them cannot be written");
       }

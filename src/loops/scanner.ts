@@ -79,7 +79,6 @@ export function createScanner(options: {
       if (more) return { did, more };
       const next = await findNextInstant(authority, mask, databaseNow);
       aheadMs = next.nowAt - clock.now();
-      authority.metrics.scanLag.set(0);
       // A holder that is ending right now leaves its cursor due: look again in a moment, not in a loop.
       if (did === 0 && onTime.length > 0) return { did, more: false, nextAt: clock.now() + 5 };
       return { did, more: false, nextAt: next.nextDueAt === null ? undefined : next.nextDueAt - aheadMs };

@@ -3,6 +3,7 @@ import { readDispatchView } from "../authority/dispatch/dispatch-view.ts";
 import type { DispatchPlan } from "../authority/runs/bear.ts";
 import { runsPerHint } from "../domain/hint-size.ts";
 import { windowOf } from "../domain/window.ts";
+import type { LaneRate } from "../hints/publisher.ts";
 
 /**
  * What the scanner and the relay know of the windows: an unlocked estimate, read again every half second. It decides
@@ -16,7 +17,13 @@ export type Windows = DispatchPlan & {
 
 const STALE_AFTER_MS = 500;
 
-export function createWindows(authority: Authority, redis: { available(): boolean }): Windows {
+export type RedisSide = {
+  available(): boolean;
+  /** Hears every lane's start rate at each look; the publisher writes what changed with its next publish. */
+  setRateLimits?(rates: readonly LaneRate[]): void;
+};
+
+export function createWindows(authority: Authority, redis: RedisSide): Windows {
   let readAt = Number.NEGATIVE_INFINITY;
   let slots: ReadonlyMap<string, number> = new Map();
   let p95: ReadonlyMap<string, number> = new Map();
@@ -35,6 +42,7 @@ export function createWindows(authority: Authority, redis: { available(): boolea
       readAt = authority.clock.monotonic();
       const view = await readDispatchView(authority);
       ({ slots, p95, limits } = view);
+      redis.setRateLimits?.([...view.limits.values()].map(toLaneRate));
       published = new Map(view.published);
       totals = new Map();
       for (const [key, runs] of published) {
@@ -62,4 +70,9 @@ export function createWindows(authority: Authority, redis: { available(): boolea
       return true;
     },
   };
+}
+
+function toLaneRate(lane: { tenantId: string; class: string; startRate: number | null }): LaneRate {
+  const rate = lane.startRate === null ? undefined : { max: lane.startRate, durationMs: 1000 };
+  return { tenantId: lane.tenantId, class: lane.class, rate };
 }

@@ -72,8 +72,6 @@ export async function states(world: World, scheduleId: Uuid): Promise<string[]> 
   return (await history(world, scheduleId)).map((run) => run.state);
 }
 
-export const FORBID: Partial<Definition> = { overlap: { policy: "forbid" } };
-
 export function allow(limit?: number): Partial<Definition> {
   return { overlap: { policy: "allow", ...(limit === undefined ? {} : { limit }) } };
 }

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { mintId } from "../../src/kernel/ids.ts";
 import { createLog, silentLog } from "../../src/kernel/log.ts";
+import { createMetrics } from "../../src/kernel/metrics.ts";
 import { createPartitionKeeper } from "../../src/loops/partition-keeper.ts";
 import { createDatabase, type Database } from "../../src/store/database.ts";
 import { planPartitions } from "../../src/store/partition-plan.ts";
@@ -254,11 +255,13 @@ test("the keeper creates what is missing and reports an alarm while less than 14
   const refused = async () => Promise.reject(new Error("disk full"));
 
   await expect(
-    createPartitionKeeper({ upkeep: { ...upkeep, ensure: refused }, log }).pass(AbortSignal.any([])),
+    createPartitionKeeper({ upkeep: { ...upkeep, ensure: refused }, log, metrics: createMetrics() }).pass(
+      AbortSignal.any([]),
+    ),
   ).rejects.toThrow("disk full");
   expect(lines.map((line) => [line.level, line.days])).toEqual([["error", 0]]);
   lines.length = 0;
-  const keeper = createPartitionKeeper({ upkeep, log });
+  const keeper = createPartitionKeeper({ upkeep, log, metrics: createMetrics() });
   expect(await keeper.pass(AbortSignal.any([]))).toEqual({ did: 10, more: false });
   expect(lines.map((line) => line.msg)).toEqual(["partitions were created"]);
   expect(await keeper.pass(AbortSignal.any([]))).toEqual({ did: 0, more: false });

@@ -10,12 +10,13 @@ import type { Core } from "../core.ts";
 export function relayRole(core: Core): Service[] {
   const { authority, redis, clock, log } = core;
   if (redis === undefined) return [];
-  const available = { available: core.redisAvailable };
+  const publisher = createPublisher({ redis: redis.connection, clock, log });
+  const available = { available: core.redisAvailable, setRateLimits: publisher.setRateLimits };
   const relay = createRelay({
     authority,
     redis: available,
     windows: createWindows(authority, available),
-    publishMarked: createPublishMarked(authority, createPublisher({ redis: redis.connection, clock, log })),
+    publishMarked: createPublishMarked(authority, publisher),
   });
   const loop = createLoop(relay, core);
   core.wakes.on("relay", loop.wake);

@@ -11,19 +11,21 @@ import type { Core } from "../core.ts";
 /** Finds due schedules and turns them into runs. */
 export function schedulerRole(core: Core): Service[] {
   const { authority, redis, clock, log } = core;
+  const publisher = redis === undefined ? undefined : createPublisher({ redis: redis.connection, clock, log });
   const scanner = createScanner({
     authority,
     id: core.processId,
-    windows: createWindows(authority, { available: core.redisAvailable }),
-    publishMarked: redis
-      ? createPublishMarked(authority, createPublisher({ redis: redis.connection, clock, log }))
-      : publishNothing,
+    windows: createWindows(authority, {
+      available: core.redisAvailable,
+      ...(publisher === undefined ? {} : { setRateLimits: publisher.setRateLimits }),
+    }),
+    publishMarked: publisher === undefined ? publishNothing : createPublishMarked(authority, publisher),
   });
   const loop = createLoop(scanner, core);
   core.wakes.on("scanner", loop.wake);
   const upkeep = createPartitionUpkeep(core.db, core.config.PUNCTUAL_PARTITIONS);
   return [
-    createLoop(createPartitionKeeper({ upkeep, log }), core),
+    createLoop(createPartitionKeeper({ upkeep, log, metrics: core.metrics }), core),
     {
       ...loop,
       async stop() {

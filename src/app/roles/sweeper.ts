@@ -1,8 +1,10 @@
+import { CLASSES } from "../../domain/definition.ts";
 import { establishRedisEpoch } from "../../hints/epoch.ts";
 import { createInspector } from "../../hints/inspector.ts";
 import { createLoop } from "../../kernel/loop.ts";
 import type { Service } from "../../kernel/service.ts";
 import { createClaimedHints } from "../../loops/claimed-hints.ts";
+import { createGaugeReader } from "../../loops/gauge-reader.ts";
 import { createHintSweeper } from "../../loops/hint-sweeper.ts";
 import { createLeaseSweeper } from "../../loops/lease-sweeper.ts";
 import type { Core } from "../core.ts";
@@ -10,7 +12,10 @@ import type { Core } from "../core.ts";
 /** Repairs what was lost: leases of dead workers, hints that Redis does not have any more. */
 export function sweeperRole(core: Core): Service[] {
   const { authority, redis } = core;
-  const services: Service[] = [createLoop(createLeaseSweeper({ authority }), core)];
+  const services: Service[] = [
+    createLoop(createLeaseSweeper({ authority }), core),
+    createLoop(createGaugeReader({ authority, classes: CLASSES }), core),
+  ];
   if (redis !== undefined) {
     const { connection } = redis;
     const reader = { available: core.redisAvailable, establish: () => establishRedisEpoch(connection) };

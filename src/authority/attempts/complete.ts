@@ -7,7 +7,7 @@ import {
 import type { Instant } from "../../kernel/clock.ts";
 import { instantOf, type Uuid } from "../../kernel/ids.ts";
 import { type Queryable, sql } from "../../store/database.ts";
-import { lockLiveRuns } from "../../store/rows/live-runs.ts";
+import { lockRunning } from "../../store/rows/live-runs.ts";
 import { lockObjects, type ObjectRow, referenceObjects } from "../../store/rows/objects.ts";
 import type { Authority } from "../authority.ts";
 import { type Departure, depart } from "./depart.ts";
@@ -23,7 +23,7 @@ type EndedRow = { id: Uuid; state: string; accepted_fence: bigint | null; result
 
 /**
  * Publishes attempts' outputs as their runs' canonical results.
- * Locks   live runs (two rounds), staged objects; then the oldest blocked siblings, then usage.
+ * Locks   live runs (those that run have a guard: one round), staged objects; then the oldest blocked siblings, then usage.
  * Time    authority time, read after the live runs and objects are locked: nobody can take the fence away any more.
  * Writes  run, live_run, object, usage, outbox (the oldest blocked sibling).
  * Replay  same attempt and checksum: `already-accepted`, nothing written.
@@ -36,7 +36,7 @@ export async function completeRuns(
   const outcomes = await authority.transact("complete", async (tx) => {
     ended.length = 0;
     const ids = [...new Set(completions.map((one) => one.runId))];
-    const live = await lockLiveRuns(tx, ids);
+    const live = await lockRunning(tx, ids);
     const gone = await readEnded(
       tx,
       ids.filter((id) => !live.has(id)),

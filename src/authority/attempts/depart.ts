@@ -12,7 +12,7 @@ import {
   endRuns,
   insertDeadLetters,
 } from "../../store/rows/endings.ts";
-import type { LiveRun } from "../../store/rows/live-runs.ts";
+import type { EndingRun, LiveRun } from "../../store/rows/live-runs.ts";
 import { insertIntents, type OutboxRow } from "../../store/rows/outbox.ts";
 import { addUsage, countLanes } from "../../store/rows/usage.ts";
 import { handOn, slotsHeldBy } from "./hand-on.ts";
@@ -21,7 +21,7 @@ import { handOn, slotsHeldBy } from "./hand-on.ts";
 export type Departure =
   | {
       kind: "end";
-      run: LiveRun;
+      run: EndingRun;
       state: EndedState;
       skipReason?: SkipReason;
       /** How the running attempt ended, where it did not succeed. */

@@ -2,7 +2,7 @@ import { groupIntoRows } from "../../domain/hint-size.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { sql, type Transaction } from "../../store/database.ts";
-import type { LiveRun } from "../../store/rows/live-runs.ts";
+import type { EndingRun, LiveRun } from "../../store/rows/live-runs.ts";
 import { insertIntents, type OutboxRow } from "../../store/rows/outbox.ts";
 
 /** A guard that its holder has let go of in this transaction. */
@@ -30,7 +30,7 @@ const GIVE_GUARDS = sql(
 type Sibling = Pick<LiveRun, "id" | "schedule_id" | "tenant_id" | "class" | "lane" | "not_before">;
 
 /** The slots that these runs' guards were; a run that holds its own id competes with nobody and hands nothing on. */
-export function slotsHeldBy(runs: readonly LiveRun[]): FreedSlot[] {
+export function slotsHeldBy(runs: readonly EndingRun[]): FreedSlot[] {
   return runs.flatMap((run) =>
     run.guard !== null && run.guard !== run.id && run.schedule_id !== null
       ? [{ scheduleId: run.schedule_id, guard: run.guard }]

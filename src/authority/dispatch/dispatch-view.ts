@@ -32,7 +32,13 @@ export async function readDispatchView(authority: Authority) {
     limits: new Map(
       limited.map((row) => [
         laneKey({ tenantId: row.tenant_id, class: row.class }),
-        { running: row.running, maxRunning: row.max_running, startRate: row.start_rate_per_second },
+        {
+          tenantId: row.tenant_id,
+          class: row.class,
+          running: row.running,
+          maxRunning: row.max_running,
+          startRate: row.start_rate_per_second,
+        },
       ]),
     ),
     published: new Map(published.map((row) => [laneKey({ tenantId: row.tenant_id, class: row.class }), row.runs])),

@@ -24,15 +24,10 @@ export type Backlog = {
 const BACKLOG = sql(
   "read_backlog",
   `select clock_timestamp() as now,
-          (select min(first.next_due_at)
-             from generate_series(0, 1023) as b (bucket)
-             cross join lateral (
-               select next_due_at from schedule_cursor c
-                where c.bucket = b.bucket::smallint and c.next_due_at <= statement_timestamp()
-                order by c.next_due_at limit 1) as first) as "oldestDueAt",
-          (select o.available_at from outbox o
-            where o.published_at is null and o.available_at <= statement_timestamp()
-            order by o.id limit 1) as "oldestUnpublishedAt"`,
+          (select next_due_at from schedule_cursor
+            where next_due_at <= statement_timestamp() order by next_due_at limit 1) as "oldestDueAt",
+          (select min(available_at) from outbox
+            where published_at is null and kind = 'run' and available_at <= statement_timestamp()) as "oldestUnpublishedAt"`,
 );
 
 export async function readBacklog(db: Queryable): Promise<Backlog> {

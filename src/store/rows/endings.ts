@@ -29,7 +29,8 @@ export type Ending = {
 
 const END = sql(
   "endings_update_runs",
-  `update run r
+  `with ended as (
+   update run r
       set state = e.state, attempts = e.attempts, started_at = e.started_at, finished_at = $17,
           accepted_fence = e.fence, skip_reason = e.skip_reason, cancel_requested_at = e.cancel_requested_at,
           cancel_accepted_at = case when e.state = 'canceled' then $17::timestamptz end,
@@ -42,9 +43,10 @@ const END = sql(
        as e (id, scheduled_at, state, attempts, started_at, fence, skip_reason, cancel_requested_at, error_code,
              error_message, object_id, uri, version, sha256, size, media_type)
     where r.scheduled_at = e.scheduled_at and r.id = e.id and r.state = 'open'
-   returning r.id`,
+   returning 1)
+   select count(*)::int as count from ended`,
 );
-const DELETE_LIVE = sql("endings_delete_live", "delete from live_run where id = any($1::uuid[]) returning id");
+const DELETE_LIVE = sql("endings_delete_live", "delete from live_run where id = any($1::uuid[])");
 const DEAD_LETTERS = sql(
   "endings_insert_dead_letters",
   `insert into dead_letter (run_id, scheduled_at, tenant_id, schedule_id, class, reason, fingerprint, attempts,
@@ -70,7 +72,7 @@ const CLOSE_ATTEMPTS = sql(
 export async function endRuns(tx: Queryable, endings: readonly Ending[], nowAt: Instant): Promise<void> {
   if (endings.length === 0) return;
   await tx.query(DELETE_LIVE, [endings.map((end) => end.id)]);
-  const ended = await tx.query(END, [
+  const [ended] = await tx.query<{ count: number }>(END, [
     endings.map((end) => end.id),
     endings.map((end) => end.scheduledAt),
     endings.map((end) => end.state),
@@ -89,8 +91,8 @@ export async function endRuns(tx: Queryable, endings: readonly Ending[], nowAt: 
     endings.map((end) => end.result?.mediaType),
     instantText(nowAt),
   ]);
-  if (ended.length !== endings.length) {
-    throw bug("a run to be ended was not open", { wanted: endings.length, ended: ended.length });
+  if (ended!.count !== endings.length) {
+    throw bug("a run to be ended was not open", { wanted: endings.length, ended: ended!.count });
   }
 }
 

@@ -67,6 +67,35 @@ const LOCK_WAITING = sql(
 );
 const READ = sql("live_read", `select ${LIVE_COLUMNS} from live_run where id = any($1::uuid[])`);
 
+/** What the end of a run needs to know of it. */
+export type EndingRun = Pick<
+  LiveRun,
+  | "id"
+  | "scheduled_at"
+  | "schedule_id"
+  | "tenant_id"
+  | "class"
+  | "state"
+  | "guard"
+  | "attempt"
+  | "started_at"
+  | "fence"
+  | "lease_until"
+  | "cancel_requested_at"
+>;
+
+const LOCK_RUNNING = sql(
+  "live_lock_running",
+  `select id, scheduled_at, schedule_id, tenant_id, class, state, guard, attempt, started_at, fence, lease_until,
+          cancel_requested_at
+     from live_run where id = any($1::uuid[]) and guard is not null order by id for update`,
+);
+
+/** Locks rows that are running, if they are there at all, waiting: they have a guard, so the first round finds them. */
+export async function lockRunning(tx: Queryable, ids: readonly Uuid[]): Promise<Map<Uuid, EndingRun>> {
+  return new Map((await tx.query<EndingRun>(LOCK_RUNNING, [ids])).map((row) => [row.id, row]));
+}
+
 /**
  * Locks live rows by id, waiting, in the two rounds of the lock order: rows with a guard by id, then rows without by
  * (schedule, instant). A row that changed class between the rounds shows up in neither; the caller sees it missing
