@@ -35,7 +35,7 @@ export function createClaimer(options: {
 }): Claimer {
   const { authority, worker, onGrants } = options;
 
-  async function claim(waiting: readonly Waiting[]): Promise<void[]> {
+  async function claim(waiting: readonly Waiting[]): Promise<undefined[]> {
     const slots: Record<string, number> = {};
     for (const { hint, kept } of waiting) slots[hint.class] = (slots[hint.class] ?? 0) + kept;
     const hints = waiting.map(({ hint }) => hint);
@@ -60,7 +60,7 @@ export function createClaimer(options: {
     }
   }
 
-  const batcher = createBatcher<Waiting, void>({
+  const batcher = createBatcher<Waiting, undefined>({
     run: claim,
     maxItems: MOST_HINTS,
     lanes: options.lanes,
