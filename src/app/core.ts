@@ -32,6 +32,8 @@ export type Core = {
   redis: { connection: HintRedis; waker: Waker } | undefined;
   redisAvailable(): boolean;
   wakes: Wakes;
+  /** We are hanging up ourselves: a connection that ends is no news. */
+  closing(): boolean;
   close(): Promise<void>;
 };
 
@@ -76,6 +78,7 @@ export function createCore(config: Config, role: string): Core {
     chance: systemChance,
     signals: wakes.signals,
   };
+  let closing = false;
   const processId = mintId(clock.now(), randomBucket());
   return {
     config,
@@ -91,7 +94,9 @@ export function createCore(config: Config, role: string): Core {
     redis,
     redisAvailable: () => redis?.connection.health().available ?? false,
     wakes,
+    closing: () => closing,
     async close() {
+      closing = true;
       await redis?.waker.stop();
       await redis?.connection.stop();
       await heartbeatDb.close();
@@ -112,6 +117,7 @@ export async function openCore(core: Core): Promise<void> {
   await core.redis?.waker.start();
   core.metrics.redisUp.set(core.redisAvailable() ? 1 : 0);
   core.redis?.connection.onHealth((health) => {
+    if (core.closing()) return;
     core.metrics.redisUp.set(health.available ? 1 : 0);
     core.log.warn(
       { available: health.available },

@@ -1,4 +1,5 @@
 import { mintKey } from "../api/keys.ts";
+import { runNow } from "../authority/runs/run-now.ts";
 import { createSchedule } from "../authority/schedules/create-schedule.ts";
 import { createApiKey } from "../authority/tenants/create-api-key.ts";
 import { createTenant } from "../authority/tenants/create-tenant.ts";
@@ -28,7 +29,7 @@ export async function prepareDemo(core: Core): Promise<{ key: string; tenantId: 
   const known = findSecret(config.PUNCTUAL_DIR, "key");
   const key = known ?? (await makeKey(core, tenantId));
   for (const one of [EVERY_MINUTE, WEEKDAYS]) {
-    await createSchedule(authority, {
+    const made = await createSchedule(authority, {
       tenantId,
       actor: "demo",
       key: one.key,
@@ -37,6 +38,8 @@ export async function prepareDemo(core: Core): Promise<{ key: string; tenantId: 
       definition: definitionOf(one.rule),
       payload: one.payload as Payload,
     });
+    // Something to look at within seconds, and for the first report of the minute to tell of.
+    if (made.kind === "created") await runNow(authority, { tenantId, actor: "demo", scheduleId: made.schedule.id });
   }
   return { key, tenantId };
 }

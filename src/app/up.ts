@@ -10,10 +10,14 @@ import { keepWhereabouts } from "./cli/whereabouts.ts";
 import type { Config } from "./config.ts";
 import { type Core, createCore, openCore } from "./core.ts";
 import { prepareDemo } from "./demo.ts";
-import { startServers } from "./embedded/servers.ts";
+import { type Servers, startServers } from "./embedded/servers.ts";
 import { registerJobs } from "./jobs.ts";
+import { assertPortFree } from "./port-check.ts";
 import { apiRole } from "./roles/api.ts";
-import { servicesOf } from "./run-role.ts";
+import { relayRole } from "./roles/relay.ts";
+import { schedulerRole } from "./roles/scheduler.ts";
+import { sweeperRole } from "./roles/sweeper.ts";
+import { workerRole } from "./roles/worker.ts";
 import { readSecret } from "./secret.ts";
 import { askedToEnd } from "./shutdown.ts";
 
@@ -23,6 +27,7 @@ const say = (line: string) => console.log(line);
 export async function up(given: Config, searchPath: string): Promise<void> {
   const ended = askedToEnd();
   const directory = resolve(given.PUNCTUAL_DIR);
+  await assertPortFree(given.PUNCTUAL_HOST, given.PUNCTUAL_PORT);
   makeDirectory(directory);
   const servers = await startServers(given, directory, searchPath, {
     say,
@@ -40,33 +45,41 @@ export async function up(given: Config, searchPath: string): Promise<void> {
   try {
     const { applied } = await migrateToLatest(servers.databaseUrl, { width: config.PUNCTUAL_PARTITIONS });
     if (applied.length > 0) say(`Migrated: ${applied.join(", ")}`);
-    const core = createCore(config, "up");
+    await runAll(config, given, servers, ended);
+  } finally {
+    await servers.stop();
+  }
+  say("Stopped.");
+}
+
+/** All roles, from their start to the end that was asked for. */
+async function runAll(config: Config, given: Config, servers: Servers, ended: Promise<string>): Promise<void> {
+  const core = createCore(config, "up");
+  try {
     await openCore(core);
-    const api = apiRole(core, registerJobs(), readSecret(config));
+    const registry = registerJobs();
+    const api = apiRole(core, registry, readSecret(config));
     const services = [
-      ...servicesOf("worker", core),
-      ...servicesOf("relay", core),
-      ...servicesOf("scheduler", core),
-      ...servicesOf("sweeper", core),
+      ...workerRole(core, registry),
+      ...relayRole(core),
+      ...schedulerRole(core),
+      ...sweeperRole(core),
       api,
     ];
     const demo = await prepareDemo(core);
     await startAll(services);
-    const forget = keepWhereabouts(directory, {
+    const forget = keepWhereabouts(config.PUNCTUAL_DIR, {
       url: api.url(),
       ...(given.DATABASE_URL === undefined ? { databaseUrl: servers.databaseUrl } : {}),
       ...(given.REDIS_URL === undefined ? { redisUrl: servers.redisUrl } : {}),
     });
     await sayWhereThingsAre(core, api.url(), demo);
-    const reason = await Promise.race([ended, servers.lost]);
-    say(`Stopping (${reason}) …`);
+    say(`Stopping (${await Promise.race([ended, servers.lost])}) …`);
     forget();
     await stopAll(services);
-    await core.close();
   } finally {
-    await servers.stop();
+    await core.close();
   }
-  say("Stopped.");
 }
 
 /** What our own servers print is for when something is wrong; it is kept beside the data. */
@@ -101,7 +114,8 @@ async function sayWhereThingsAre(core: Core, url: string, demo: { key: string; t
   say(`Key ${demo.key}`);
   const schedules = await listSchedules(core.db, demo.tenantId, { limit: 10, status: "active" });
   for (const schedule of schedules.toSorted((a, b) => (a.nextRunAt ?? 0) - (b.nextRunAt ?? 0))) {
-    if (schedule.nextRunAt === null) continue;
+    // What came due while nothing ran is running by now.
+    if (schedule.nextRunAt === null || schedule.nextRunAt <= core.clock.now()) continue;
     const zone = zoneOf(schedule.definition.rule) ?? "Etc/UTC";
     say(`Next ${toLocal(zone, schedule.nextRunAt, zones)} ${schedule.name}`);
   }

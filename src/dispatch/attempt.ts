@@ -7,7 +7,7 @@ import { type HandlerFailure, type HandlerOutcome, transientFailure } from "../h
 import type { JobRegistry } from "../handlers/registry.ts";
 import type { RunReader } from "../handlers/run-reader.ts";
 import { messageOf } from "../kernel/errors.ts";
-import type { Uuid } from "../kernel/ids.ts";
+import { showId, type Uuid } from "../kernel/ids.ts";
 import { storableJson } from "../kernel/storable.ts";
 import { createObjectKey } from "../objects/key.ts";
 import type { ObjectStore } from "../objects/port.ts";
@@ -108,7 +108,11 @@ async function complete(
 }
 
 function logOf(tools: AttemptTools, { grant }: HeldAttempt) {
-  return tools.authority.log.child({ run: grant.runId, attempt: grant.attempt, fence: String(grant.fence) });
+  return tools.authority.log.child({
+    run: showId("run", grant.runId),
+    attempt: grant.attempt,
+    fence: String(grant.fence),
+  });
 }
 
 function contextOf(tools: AttemptTools, attempt: HeldAttempt, staged: Map<string, Uuid>): JobContext {
@@ -116,8 +120,8 @@ function contextOf(tools: AttemptTools, attempt: HeldAttempt, staged: Map<string
   const { authority, objects } = tools;
   return {
     run: {
-      id: grant.runId,
-      scheduleId: grant.scheduleId,
+      id: showId("run", grant.runId),
+      scheduleId: grant.scheduleId === null ? null : showId("sch", grant.scheduleId),
       tenantId: grant.tenantId,
       scheduledAt: grant.scheduledAt,
       dueAt: grant.dueAt,

@@ -3,6 +3,7 @@ import type { Authority } from "../authority/authority.ts";
 import { trustedUntil } from "../domain/lease.ts";
 import type { Timer } from "../kernel/clock.ts";
 import { messageOf } from "../kernel/errors.ts";
+import { showId } from "../kernel/ids.ts";
 import type { Service } from "../kernel/service.ts";
 import type { HeldAttempt, HeldAttempts, StopReason } from "./held.ts";
 
@@ -30,7 +31,7 @@ export function createHeartbeats(options: { authority: Authority; held: HeldAtte
   function tell(attempt: HeldAttempt, reason: StopReason): void {
     if (attempt.stop.signal.aborted) return;
     const { runId, attempt: n, fence } = attempt.grant;
-    log.info({ run: runId, attempt: n, fence: String(fence), reason }, "an attempt is told to stop");
+    log.info({ run: showId("run", runId), attempt: n, fence: String(fence), reason }, "an attempt is told to stop");
     attempt.stop.abort(reason);
   }
 

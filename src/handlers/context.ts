@@ -7,10 +7,10 @@ import type { RunReader } from "./run-reader.ts";
 /** Everything a job may know and touch. It is given per attempt; nothing in it outlives the attempt. */
 export type JobContext = {
   run: {
-    /** The stable run key: the same over all attempts, so it is the key for idempotent calls elsewhere. */
-    id: Uuid;
-    /** null for an ad hoc run. */
-    scheduleId: Uuid | null;
+    /** The stable run key (`run_…`): the same over all attempts, so it is the key for idempotent calls elsewhere. */
+    id: string;
+    /** `sch_…`; null for an ad hoc run. */
+    scheduleId: string | null;
     tenantId: Uuid;
     /** Nominal instant: the same for every attempt, so it is what "now" should mean to a job. */
     scheduledAt: Instant;

@@ -56,7 +56,7 @@ export function createHintSweeper(options: {
       const seen = await redis.establish();
       if (seen.isNew || (redisEpoch !== undefined && redisEpoch !== seen.epoch)) {
         const did = await unpublishAll();
-        authority.log.warn({ did }, "Redis has lost its hints: everything is published again");
+        if (did > 0) authority.log.warn({ did }, "Redis has lost its hints: everything is published again");
         redisEpoch = seen.epoch;
         return { did, more: false };
       }

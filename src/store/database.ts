@@ -92,6 +92,8 @@ export function createDatabase(options: {
     keepAlive: true,
     types,
   });
+  // A client the pool has let go of may still hear that its server went away; unheard, that would end the process.
+  pool.on("connect", (client) => client.on("error", () => undefined));
   pool.on("error", (error) => options.log.warn({ reason: messageOf(error) }, "an idle database connection was lost"));
   let closed: Promise<void> | undefined;
 

@@ -32,7 +32,7 @@ export function instants(rule: Rule, from: string, count: number): string[] {
   return found;
 }
 
-const VECTORS = new URL("../../vectors", import.meta.url);
+const VECTORS = new URL("../../vectors/", import.meta.url);
 
 export function vectorLines<T>(file: string): T[] {
   return readFileSync(new URL(file, VECTORS), "utf8")
