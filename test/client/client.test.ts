@@ -67,6 +67,38 @@ test("a create whose answer was lost is asked again under the same key, so it ha
   expect(naps).toEqual([250, 500]);
 });
 
+test("a run-now whose answer was lost is asked again under the same key; each change goes where it belongs", async () => {
+  const seen: string[] = [];
+  const keys = new Set<unknown>();
+  const keep = ({ method, url, headers }: IncomingMessage) => {
+    seen.push(`${method} ${url}`);
+    keys.add(headers["idempotency-key"]);
+  };
+  const url = await serverThat(
+    (request) => {
+      keep(request);
+      request.socket.destroy();
+    },
+    (request, response) => {
+      keep(request);
+      response.end("{}");
+    },
+  );
+  const { schedules } = clientOf(url);
+  await schedules.run("key:a");
+  expect(keys.size).toBe(1);
+  await schedules.pause("sch_1");
+  await schedules.resume("sch_1");
+  await schedules.delete("sch_1");
+  expect(seen).toEqual([
+    "POST /v1/schedules/key%3Aa/runs",
+    "POST /v1/schedules/key%3Aa/runs",
+    "POST /v1/schedules/sch_1/pause",
+    "POST /v1/schedules/sch_1/resume",
+    "DELETE /v1/schedules/sch_1",
+  ]);
+});
+
 test("a refusal is not asked again, and keeps its code, fields and request id", async () => {
   const naps: number[] = [];
   const errors = [{ field: "rule.zone", message: "is not known" }];

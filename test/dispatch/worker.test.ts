@@ -4,6 +4,7 @@ import { z } from "zod";
 import { cancelRuns } from "../../src/authority/runs/cancel.ts";
 import type { JobContext } from "../../src/handlers/context.ts";
 import { defineJob } from "../../src/handlers/registry.ts";
+import { showId } from "../../src/kernel/ids.ts";
 import { allSucceed, countRuns, type Node, type NodeOptions, startNode, until } from "../support/system.ts";
 import { createWorld, type World } from "../support/world.ts";
 
@@ -137,7 +138,7 @@ test("a worker that is asked to stop fetches nothing, lets attempts end, gives b
       const { rows } = await world.admin.query("select count(*)::int as n from live_run where state = 'running'");
       if (rows[0].n < 2) await until("both run", async () => (await countRuns(world.admin)).running === 2);
       const oldest = (await world.admin.query("select id from run order by scheduled_at limit 1")).rows[0].id;
-      if (ctx.run.id === oldest) {
+      if (ctx.run.id === showId("run", oldest)) {
         // Ends by itself, within the grace but after its first lease would have been over.
         await sleep(3_000);
         ended = true;

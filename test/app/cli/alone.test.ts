@@ -63,6 +63,12 @@ test("where nothing runs, it says how to start it", async () => {
   });
 });
 
+test("where nothing runs, the doctor says so once", async () => {
+  const { out, exitCode } = await punctual(["doctor"], nowhere);
+  expect(exitCode).toBe(2);
+  expect(out).toMatch(/^UNKNOWN {2}the installation to examine: no system of this checkout is running \(npm start\)/);
+});
+
 test("a setting that makes no sense is named, and a secret in it is not repeated", async () => {
   const { err, exitCode } = await punctual(["runs", "list"], { ...nowhere, PUNCTUAL_KEY: "pk_secret with spaces" });
   expect(exitCode).toBe(1);

@@ -87,17 +87,58 @@ test("a refusal of the API is told in its own words, with the field; exit code 1
     "--payload",
     '{"period":"last-day"}',
   );
-  expect(zone.err).toMatch(/^punctual: rule\.zone: .*America\/New_York/);
+  expect(zone.err).toMatch(/^punctual: rule\.zone \(--tz\): .*New_Yorck.*America\/New_York/);
+  expect(zone.err).not.toMatch(/\.[;)]/);
   expect(zone.exitCode).toBe(1);
   const large = await up.run(...CREATE, "--name", "x", "--payload", '{"n":9007199254740993}');
   expect(large.err, "sent as typed, not rounded on the way").toMatch(
-    /^punctual: payload\.n: the integer is beyond 2\^53-1/,
+    /^punctual: payload\.n \(--payload\): the integer is beyond 2\^53-1/,
   );
+  const two = await up.run(...CREATE, "--name", "x", "--class", "huge", "--schedule-key", "a key");
+  expect(two.err).toMatch(/^punctual: class \(--class\): .*found: "huge"; allowed: short/m);
+  expect(two.err, "every field, not the first alone").toMatch(/^punctual: key \(--schedule-key\): /m);
   const none = await up.run("schedules", "get", "key:none", "--json");
   expect(none).toMatchObject({ exitCode: 1, out: "" });
   expect(JSON.parse(none.err)).toMatchObject({ error: { code: "not-found", status: 404, retryable: false } });
   const key = await up.run("schedules", "list", "--key", "pk_wrong");
   expect(key.err).toMatch(/API key[\s\S]*--key, PUNCTUAL_KEY/);
+});
+
+test("a schedule is paused, resumed, run now and deleted by its key", async () => {
+  await up.run(...CREATE, "--name", "changing", "--payload", '{"period":"last-day"}', "--schedule-key", "changing");
+  expect((await up.run("schedules", "pause", "key:changing")).out).toBe("Paused key:changing\n");
+  expect((await up.run("schedules", "pause", "key:changing")).out).toBe("key:changing was paused already\n");
+  expect((await up.run("schedules", "resume", "key:changing")).out).toMatch(/^Resumed key:changing; next run: \d{4}-/);
+  const made = JSON.parse((await up.run("schedules", "run", "key:changing", "--json")).out);
+  expect(await up.run("runs", "watch", made.runId)).toMatchObject({ exitCode: 0 });
+  expect(await up.run("schedules", "delete", "key:changing")).toMatchObject({
+    exitCode: 0,
+    out: "Deleted key:changing; waiting runs canceled: 0\n",
+  });
+  expect(await up.run("schedules", "run", "key:changing")).toMatchObject({ exitCode: 1, out: "" });
+});
+
+test("a watch says what it waits for, and that its time is up; a list says that it is empty", async () => {
+  await up.run(...CREATE, "--name", "Rare", "--payload", '{"period":"last-day"}', "--schedule-key", "rare");
+  const watched = await up.run("runs", "watch", "--schedule", "key:rare", "--timeout", "1");
+  expect(watched).toMatchObject({ exitCode: 6, out: "" });
+  expect(watched.err).toMatch(
+    /^Waiting for the next run \(due \d{4}-\d\d-\d\d \d\d:00:00Z, Rare\)\nNo run yet after 1 s \(exit code 6\)\.\n$/,
+  );
+  expect(await up.run("runs", "list", "--schedule", "key:rare")).toEqual({
+    exitCode: 0,
+    out: "",
+    err: "No runs match.\n",
+  });
+});
+
+test("a result that cannot be saved says what is wrong with the place", async () => {
+  const { runId = "" } = await runReport();
+  await up.run("runs", "watch", runId);
+  const lost = await up.run("runs", "result", runId, "-o", join(up.directory, "nowhere", "x"));
+  expect(lost).toMatchObject({ exitCode: 2, out: "" });
+  expect(lost.err).toMatch(/^punctual: --output: the directory .*nowhere does not exist\n$/);
+  expect((await up.run("runs", "result", runId, "-o", up.directory)).err).toMatch(/is a directory; allowed: a file/);
 });
 
 test("a run is watched to its success, and its result comes whole", async () => {
@@ -120,6 +161,7 @@ test("the exit code of a watch tells how the run ended, or that it has not", asy
   const { runId = "" } = await runThatWaits();
   const open = await up.run("runs", "watch", runId, "--timeout", "1");
   expect(open).toMatchObject({ exitCode: 6, out: expect.stringContaining("queued") });
+  expect(open.err).toBe("Still open after 1 s (exit code 6).\n");
   await post(`/v1/runs/${runId}/cancel`);
   expect(await up.run("runs", "watch", runId, "--json")).toMatchObject({ exitCode: 4 });
 
@@ -157,7 +199,10 @@ test("what cannot be meant is refused before anything is asked; exit code 2", as
     [["schedule", "list"], /unknown command 'schedule'[\s\S]*schedules/],
     [["runs", "wach"], /unknown command 'wach'[\s\S]*Did you mean watch/],
     [["runs", "list", "--sate", "failed"], /unknown option '--sate'[\s\S]*--state/],
-    [["schedules", "create", "--name", "x"], /--cron <expression>/],
+    [["schedules", "create", "--name", "x"], /--cron <expression>, --tz <zone>, --job <name@version>: not given/],
+    [["schedules", "create", "--name", "x", "--timezone", "Etc/UTC"], /unknown option '--timezone'[\s\S]*mean --tz/],
+    [["schedules", "create", "--name", "x", "--corn", "@daily"], /unknown option '--corn'[\s\S]*mean --cron/],
+    [["schedules", "get", "sales-report"], /found "sales-report".*did you mean "key:sales-report"/],
     [[...CREATE, "--name", "x", "--payload", "{'a':1}"], /^punctual: --payload: is not JSON/],
     [[...CREATE, "--name", "x", "--key", "daily"], /--schedule-key/],
     [[...CREATE, "--name", "x", "--schedule-key", up.key], /--key/],

@@ -37,6 +37,12 @@ test("where nobody works, the doctor says who is missing and how to start them; 
   expect(human.out).toMatch(/^FINDING {2}a scheduler is alive: .*\n +do: start `punctual scheduler`$/m);
 });
 
+test("invariants are told in their order", async () => {
+  const { checks } = await doctor();
+  const numbers = checks.flatMap(({ check }) => /^invariant (\d)/.exec(check)?.[1] ?? []);
+  expect(numbers).toEqual(numbers.toSorted());
+});
+
 test("every invariant that is broken by hand is named, with the rows that break it", async () => {
   const [done, first, second] = [await world.newSchedule(), await world.newSchedule(), await world.newSchedule()];
   await world.makeDue(done);
