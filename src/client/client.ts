@@ -1,6 +1,18 @@
 import { randomUUID } from "node:crypto";
 import { type ClientOptions, createHttp, pathOf } from "./http.ts";
-import type { Attempt, ResultLink, Run, RunPage, Schedule, ScheduleDraft, SchedulePage } from "./types.ts";
+import type {
+  Attempt,
+  ResultLink,
+  Run,
+  RunMade,
+  RunPage,
+  Schedule,
+  ScheduleChange,
+  ScheduleDeleted,
+  ScheduleDraft,
+  SchedulePage,
+  ScheduleResumed,
+} from "./types.ts";
 
 export type ScheduleFilters = { status?: string; label?: string; limit?: number; after?: string };
 export type RunFilters = {
@@ -24,6 +36,12 @@ export type Client = {
     get(schedule: string): Promise<Schedule>;
     /** Safe to call again with the same `idempotencyKey` after a doubtful end; without one, one is made for this call. */
     create(draft: ScheduleDraft, idempotencyKey?: string): Promise<Schedule>;
+    pause(schedule: string): Promise<ScheduleChange>;
+    resume(schedule: string): Promise<ScheduleResumed>;
+    /** After a doubtful end, `not-found` may mean that the call before did it. */
+    delete(schedule: string): Promise<ScheduleDeleted>;
+    /** Runs it now, once for an `idempotencyKey`; without one, one is made for this call. */
+    run(schedule: string, idempotencyKey?: string): Promise<RunMade>;
   };
   runs: {
     list(filters?: RunFilters): Promise<RunPage>;
@@ -45,6 +63,16 @@ export function createClient(options: ClientOptions): Client {
           path: "/v1/schedules",
           headers: { "idempotency-key": idempotencyKey },
           body: bodyOf(draft),
+        }),
+      pause: (schedule) => http.call({ method: "POST", path: pathOf`/v1/schedules/${schedule}/pause`, body: "{}" }),
+      resume: (schedule) => http.call({ method: "POST", path: pathOf`/v1/schedules/${schedule}/resume`, body: "{}" }),
+      delete: (schedule) => http.call({ method: "DELETE", path: pathOf`/v1/schedules/${schedule}` }),
+      run: (schedule, idempotencyKey = randomUUID()) =>
+        http.call({
+          method: "POST",
+          path: pathOf`/v1/schedules/${schedule}/runs`,
+          headers: { "idempotency-key": idempotencyKey },
+          body: "{}",
         }),
     },
     runs: {

@@ -11,7 +11,7 @@ export type ClientOptions = {
 };
 
 export type Call = {
-  method?: "GET" | "POST";
+  method?: "GET" | "POST" | "DELETE";
   /** With its identifiers escaped: see `pathOf`. */
   path: string;
   query?: Readonly<Record<string, string | number | undefined>>;

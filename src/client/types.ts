@@ -70,6 +70,14 @@ export type Schedule = {
   updatedAt: string;
 };
 
+/** `changed` is false when it was so already. */
+export type ScheduleChange = { schedule: Schedule; changed: boolean };
+/** `plan`: how many of the instants missed while paused become runs, and how many are recorded as skipped. */
+export type ScheduleResumed = ScheduleChange & { plan: { runs: number; skipped: number } };
+/** `canceled`: runs that waited. */
+export type ScheduleDeleted = { scheduleId: string; canceled: number };
+export type RunMade = { runId: string; state: string };
+
 export type SchedulePage = { items: Schedule[]; next: string | null };
 
 /** What a schedule is created from. `payloadJson` is sent as it is written, so that the API judges every digit of it. */

@@ -19,12 +19,21 @@ type CreateOptions = ClientOptions & {
   label?: string[];
 };
 
+// Not Commander's required options: it would complain of a missing one before naming the misspelt one that was meant.
+const REQUIRED = {
+  name: "--name <name>",
+  cron: "--cron <expression>",
+  tz: "--tz <zone>",
+  job: "--job <name@version>",
+} as const;
+
 export function createScheduleCommand(group: Command, act: Act): void {
   withClientOptions(group.command("create").description("create a schedule"))
-    .requiredOption("--name <name>", "for people")
-    .requiredOption("--cron <expression>", 'when: five fields, such as "0 9 * * 1-5", or a macro such as @daily')
-    .requiredOption("--tz <zone>", "whose clock: an IANA zone, such as America/New_York or Etc/UTC")
-    .requiredOption("--job <name@version>", "what: a registered job, such as report.run-summary@1")
+    .usage("--name <name> --cron <expression> --tz <zone> --job <name@version> [options]")
+    .option(REQUIRED.name, "for people")
+    .option(REQUIRED.cron, 'when: five fields, such as "0 9 * * 1-5", or a macro such as @daily')
+    .option(REQUIRED.tz, "whose clock: an IANA zone, such as America/New_York or Etc/UTC")
+    .option(REQUIRED.job, "what: a registered job, such as report.run-summary@1")
     .option("--payload <json>", "what the job is given: a JSON object, or @file")
     .option("--schedule-key <key>", "a name of yours for it: key:<key> then stands for the id")
     .option("--class <class>", "short, long or memory")
@@ -38,6 +47,7 @@ Example:
     )
     .action(
       act(async (config, options: CreateOptions) => {
+        refuseMissing(options);
         const draft = draftOf(options);
         const made = await clientFor(options, config).schedules.create(draft);
         if (options.json) return printJson(made);
@@ -59,6 +69,12 @@ function draftOf(options: CreateOptions): ScheduleDraft {
     ...(options.label === undefined ? {} : { labels: readLabels(options.label) }),
     ...(options.payload === undefined ? {} : { payloadJson: readPayload(options.payload) }),
   };
+}
+
+function refuseMissing(options: Partial<CreateOptions>): void {
+  const missing = Object.entries(REQUIRED).filter(([name]) => options[name as keyof typeof REQUIRED] === undefined);
+  if (missing.length === 0) return;
+  throw new UsageError(`${missing.map(([, flags]) => flags).join(", ")}: not given, and required (--help says more)`);
 }
 
 /** An API key in the wrong place would be stored and shown as a name. */

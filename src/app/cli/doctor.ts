@@ -39,7 +39,7 @@ async function diagnose(config: Config, tell: (diagnosis: Diagnosis) => void): P
     return await examine(patient, tell).finally(() => patient.release());
   } catch (error) {
     const diagnosis: Diagnosis = {
-      check: "there is something to examine",
+      check: "the installation to examine",
       status: "failed",
       sentence: messageOf(error),
     };

@@ -1,6 +1,7 @@
 import { CommanderError } from "commander";
-import { ApiProblem, type FieldFault, NoAnswer } from "../../client/errors.ts";
+import { ApiProblem, NoAnswer } from "../../client/errors.ts";
 import { messageOf, PunctualError } from "../../kernel/errors.ts";
+import { sentenceOf } from "./field-fault.ts";
 import { printNote, visible } from "./print.ts";
 import { EXIT, UsageError } from "./usage.ts";
 
@@ -32,18 +33,12 @@ function sentencesOf(error: unknown): string[] {
     return [`${error.url}: ${error.message}`];
   }
   if (error instanceof ApiProblem) {
-    const lines = error.errors.length > 1 ? error.errors.map(sentenceOf) : [error.message];
+    const lines = error.errors.length > 0 ? error.errors.map(sentenceOf) : [error.message];
     if (error.status === 401) lines.push("the key comes from --key, PUNCTUAL_KEY, or the system of this checkout");
     if (error.status >= 500 && error.requestId !== undefined) lines.push(`the request was ${error.requestId}`);
     return lines;
   }
   return [messageOf(error)];
-}
-
-function sentenceOf(fault: FieldFault): string {
-  const allowed = fault.allowed === undefined ? "" : `; allowed: ${fault.allowed}`;
-  const hint = fault.didYouMean === undefined ? "" : ` (did you mean "${fault.didYouMean}"?)`;
-  return `${fault.field}: ${fault.message}${allowed}${hint}`;
 }
 
 function isOurFault(error: unknown): boolean {

@@ -32,7 +32,7 @@ function createProgram(env: Environment, keep: (exitCode: number) => void): Comm
     .version(readVersion())
     .helpCommand(false)
     .exitOverride()
-    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, "punctual: ")) })
+    .configureOutput({ outputError: (text, write) => write(withMeant(text).replace(/^error: /, "punctual: ")) })
     .showHelpAfterError("(--help says more)")
     .addHelpText(
       "after",
@@ -43,12 +43,31 @@ Examples:
   punctual runs watch --schedule key:run-summary
   punctual doctor
 
-Settings come from the environment: docs/cli.md.`,
+Settings come from the environment: docs/operations.md has them all.`,
     );
   roleCommands(program.commandsGroup("Run it:"), act, env.PATH ?? "");
   program.commandsGroup("Ask it:");
-  schedulesCommand(program.command("schedules").description("list, show and create schedules"), act);
+  schedulesCommand(
+    program.command("schedules").description("list, show, create and change schedules, run one now"),
+    act,
+  );
   runsCommand(program.command("runs").description("list, show and watch runs, fetch results"), act);
   doctorCommand(program, act);
   return program;
+}
+
+/** Words for our options that differ in more letters than Commander looks for. */
+const MEANT: Readonly<Record<string, string>> = {
+  "--timezone": "--tz",
+  "--time-zone": "--tz",
+  "--zone": "--tz",
+  "--expression": "--cron",
+  "--labels": "--label",
+};
+
+function withMeant(text: string): string {
+  return text.replace(/^error: unknown option '(--[a-z-]+)'\n$/, (sentence, option: string) => {
+    const meant = MEANT[option];
+    return meant === undefined ? sentence : `${sentence}(Did you mean ${meant}?)\n`;
+  });
 }

@@ -1,10 +1,12 @@
 import { createWriteStream, renameSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { Command } from "commander";
 import { download } from "../../client/download.ts";
 import type { Act } from "./act.ts";
 import { printFields, printJson, printLine } from "./print.ts";
 import { type ClientOptions, clientFor, withClientOptions } from "./target.ts";
+import { UsageError } from "./usage.ts";
 import { showBytes, showUtc } from "./words.ts";
 
 type ResultOptions = ClientOptions & { output?: string };
@@ -15,7 +17,10 @@ export function resultCommand(group: Command, act: Act): void {
     .action(
       act(async (config, { output, ...options }: ResultOptions, id: string) => {
         const link = await clientFor(options, config).runs.result(id);
-        if (output === "-") return pipeline(download(link), process.stdout, { end: false });
+        if (output === "-") {
+          const bytes = process.stdout.isTTY ? withFinalNewline(download(link)) : download(link);
+          return pipeline(bytes, process.stdout, { end: false });
+        }
         if (output !== undefined) await save(output, download(link));
         if (options.json) return printJson(output === undefined ? link : { ...link, savedAs: output });
         if (output !== undefined) return printLine(`Saved ${showBytes(link.size)} as ${output}`);
@@ -36,7 +41,37 @@ async function save(path: string, bytes: AsyncIterable<Uint8Array>): Promise<voi
   try {
     await pipeline(bytes, createWriteStream(partial));
     renameSync(partial, path);
+  } catch (error) {
+    throw cannotWrite(path, error) ?? error;
   } finally {
     rmSync(partial, { force: true });
   }
+}
+
+function cannotWrite(path: string, error: unknown): UsageError | undefined {
+  const directory = dirname(path);
+  switch ((error as { code?: string }).code) {
+    case "ENOENT":
+      return new UsageError(`--output: the directory ${directory} does not exist`);
+    case "ENOTDIR":
+      return new UsageError(`--output: ${directory} is no directory`);
+    case "EISDIR":
+      return new UsageError(`--output: ${path} is a directory; allowed: a file`);
+    case "EACCES":
+    case "EPERM":
+    case "EROFS":
+      return new UsageError(`--output: there is no permission to write into ${directory}`);
+    default:
+      return undefined;
+  }
+}
+
+/** For a terminal, where the prompt would else follow the last line. */
+export async function* withFinalNewline(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let last: number | undefined;
+  for await (const chunk of bytes) {
+    last = chunk.at(-1) ?? last;
+    yield chunk;
+  }
+  if (last !== undefined && last !== 0x0a) yield Buffer.from("\n");
 }

@@ -2,8 +2,9 @@ import type { Command } from "commander";
 import type { Attempt, Run } from "../../client/types.ts";
 import type { Act } from "./act.ts";
 import { pageOptions, readLimit } from "./page.ts";
-import { printFields, printJson, printLine, printTable } from "./print.ts";
+import { printFields, printJson, printLine, printNote, printTable } from "./print.ts";
 import { resultCommand } from "./run-result.ts";
+import { readScheduleRef } from "./schedule-ref.ts";
 import { type ClientOptions, clientFor, withClientOptions } from "./target.ts";
 import { watchCommand } from "./watch.ts";
 import { showBytes, showJob, showUtc } from "./words.ts";
@@ -33,10 +34,14 @@ Examples:
         const client = clientFor({ ...(url && { url }), ...(key && { key }) }, config);
         const page = await client.runs.list({
           limit: readLimit(limit),
-          ...(schedule === undefined ? {} : { scheduleId: schedule }),
+          ...(schedule === undefined ? {} : { scheduleId: readScheduleRef(schedule) }),
           ...filters,
         });
         if (json) return printJson(page);
+        if (page.items.length === 0) {
+          const isNarrowed = schedule !== undefined || Object.keys(filters).length > 0;
+          return printNote(isNarrowed ? "No runs match." : "No runs yet.");
+        }
         printTable(
           ["RUN", "STATE", "SCHEDULED (UTC)", "STARTED", "FINISHED", "ATTEMPT", "JOB"],
           page.items.map((run) => [

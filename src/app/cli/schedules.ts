@@ -1,9 +1,11 @@
 import type { Command } from "commander";
 import type { Schedule } from "../../client/types.ts";
 import type { Act } from "./act.ts";
+import { changeScheduleCommands } from "./change-schedule.ts";
 import { createScheduleCommand } from "./create-schedule.ts";
 import { pageOptions, readLimit } from "./page.ts";
-import { printFields, printJson, printLine, printTable } from "./print.ts";
+import { printFields, printJson, printLine, printNote, printTable } from "./print.ts";
+import { readScheduleRef } from "./schedule-ref.ts";
 import { type ClientOptions, clientFor, withClientOptions } from "./target.ts";
 import { showJob, showNext, showRule, showUtc } from "./words.ts";
 
@@ -16,6 +18,7 @@ export function schedulesCommand(group: Command, act: Act): void {
 Examples:
   punctual schedules list --status paused
   punctual schedules get key:sales-report
+  punctual schedules run key:sales-report
   punctual schedules create --name "Sales" --cron "0 9 * * 1-5" --tz America/New_York --job report.run-summary@1`,
   );
 
@@ -31,6 +34,7 @@ Examples:
           ...(after === undefined ? {} : { after }),
         });
         if (options.json) return printJson(page);
+        if (page.items.length === 0) return printNote("No schedules here.");
         printTable(
           ["SCHEDULE", "NAME", "STATUS", "RULE", "NEXT RUN"],
           page.items.map((one) => [nameOf(one), one.name, one.status, showRule(one.rule), showNext(one)]),
@@ -41,13 +45,14 @@ Examples:
 
   withClientOptions(group.command("get <schedule>").description("show one schedule, by id or key:<key>")).action(
     act(async (config, options: ClientOptions, schedule: string) => {
-      const found = await clientFor(options, config).schedules.get(schedule);
+      const found = await clientFor(options, config).schedules.get(readScheduleRef(schedule));
       if (options.json) return printJson(found);
       printSchedule(found);
     }),
   );
 
   createScheduleCommand(group, act);
+  changeScheduleCommands(group, act);
 }
 
 /** What can be typed back: the key where there is one, for it is shorter. */

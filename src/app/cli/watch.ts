@@ -3,9 +3,11 @@ import type { Client } from "../../client/client.ts";
 import type { ListedRun, Run, RunState } from "../../client/types.ts";
 import { type Clock, systemClock } from "../../kernel/clock.ts";
 import type { Act } from "./act.ts";
-import { printJson, printLine, visible } from "./print.ts";
+import { printJson, printLine, printNote, visible } from "./print.ts";
+import { readScheduleRef } from "./schedule-ref.ts";
 import { type ClientOptions, clientFor, withClientOptions } from "./target.ts";
 import { EXIT, UsageError } from "./usage.ts";
+import { sayWaiting } from "./waiting.ts";
 import { showUtc } from "./words.ts";
 
 type WatchOptions = ClientOptions & { schedule?: string; newest: string; timeout?: string };
@@ -38,11 +40,18 @@ Example:
       act(async (config, { schedule, newest, timeout, ...options }: WatchOptions, id: string) => {
         const wholeNewest = readWhole("--newest", newest, 20);
         const untilMs = timeout === undefined ? Number.POSITIVE_INFINITY : readWhole("--timeout", timeout, 1e6) * 1000;
+        const only = schedule === undefined ? undefined : readScheduleRef(schedule);
         const client = clientFor(options, config);
+        // With --json standard error holds errors alone.
         const show = options.json ? printJson : printChange;
+        const note = options.json ? () => {} : printNote;
         const deadline = deadlineIn(untilMs, systemClock);
-        const ids = id === "" ? await findNewest(client, schedule, wholeNewest, deadline) : [id];
-        return follow(client, ids, show, deadline);
+        const ids = id === "" ? await findNewest(client, only, wholeNewest, deadline, note) : [id];
+        const exitCode = await follow(client, ids, show, deadline);
+        if (exitCode === STILL_OPEN) {
+          note(`${ids.length === 0 ? "No run yet" : "Still open"} after ${timeout} s (exit code ${STILL_OPEN}).`);
+        }
+        return exitCode;
       }),
     );
 }
@@ -61,10 +70,12 @@ async function findNewest(
   schedule: string | undefined,
   limit: number,
   deadline: Deadline,
+  note: (line: string) => void,
 ): Promise<string[]> {
-  for (;;) {
+  for (let looks = 1; ; looks++) {
     const { items } = await client.runs.list({ limit, ...(schedule === undefined ? {} : { scheduleId: schedule }) });
     if (items.length > 0 || deadline.passed()) return items.map((run) => run.runId);
+    if (looks === 1) note(await sayWaiting(client, schedule));
     await deadline.nap(LONGEST_NAP_MS);
   }
 }

@@ -32,9 +32,10 @@ export const invariantChecks: readonly Check[] = [
   })),
   {
     name: `invariant ${GUARDS_FIT}`,
-    examine: async (patient) => judge(await overSchedules(patient, (ids) => findUnfitGuards(patient.careful, ids))),
+    examine: async (patient: Patient) =>
+      judge(await overSchedules(patient, (ids) => findUnfitGuards(patient.careful, ids))),
   },
-];
+].toSorted((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
 
 function judge(broken: Rows) {
   return broken.length === 0 ? ok("holds") : finding("is broken", TODO, broken.slice(0, ENOUGH));

@@ -29,7 +29,7 @@ export async function callPatient(config: Config): Promise<Patient & { release()
   if (databaseUrl === undefined) {
     throw operatorError(
       "not-running",
-      "there is nothing to examine: no system of this checkout is running (npm start), and DATABASE_URL is not set",
+      "no system of this checkout is running (npm start), and DATABASE_URL is not set",
     );
   }
   const db = createDatabase({

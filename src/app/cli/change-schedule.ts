@@ -1,0 +1,50 @@
+import type { Command } from "commander";
+import type { Act } from "./act.ts";
+import { printJson, printLine } from "./print.ts";
+import { readScheduleRef } from "./schedule-ref.ts";
+import { type ClientOptions, clientFor, withClientOptions } from "./target.ts";
+import { showNext } from "./words.ts";
+
+/** What is done to one schedule, named by id or key:<key>. */
+export function changeScheduleCommands(group: Command, act: Act): void {
+  withClientOptions(group.command("pause <schedule>").description("pause it: nothing new becomes due")).action(
+    act(async (config, options: ClientOptions, ref: string) => {
+      const paused = await clientFor(options, config).schedules.pause(readScheduleRef(ref));
+      if (options.json) return printJson(paused);
+      printLine(paused.changed ? `Paused ${ref}` : `${ref} was paused already`);
+    }),
+  );
+
+  withClientOptions(
+    group.command("resume <schedule>").description("resume it; what was missed follows its misfire policy"),
+  ).action(
+    act(async (config, options: ClientOptions, ref: string) => {
+      const resumed = await clientFor(options, config).schedules.resume(readScheduleRef(ref));
+      if (options.json) return printJson(resumed);
+      const { schedule, changed, plan } = resumed;
+      if (!changed) return printLine(`${ref} was active already`);
+      printLine(`Resumed ${ref}; next run: ${showNext(schedule) || "none"}`);
+      if (plan.runs + plan.skipped > 0) {
+        printLine(`Missed meanwhile: ${plan.runs} to be caught up, ${plan.skipped} recorded as skipped`);
+      }
+    }),
+  );
+
+  withClientOptions(
+    group.command("delete <schedule>").description("delete it: waiting runs are canceled, its history stays"),
+  ).action(
+    act(async (config, options: ClientOptions, ref: string) => {
+      const deleted = await clientFor(options, config).schedules.delete(readScheduleRef(ref));
+      if (options.json) return printJson(deleted);
+      printLine(`Deleted ${ref}; waiting runs canceled: ${deleted.canceled}`);
+    }),
+  );
+
+  withClientOptions(group.command("run <schedule>").description("run it now, whatever its rule says")).action(
+    act(async (config, options: ClientOptions, ref: string) => {
+      const made = await clientFor(options, config).schedules.run(readScheduleRef(ref));
+      if (options.json) return printJson(made);
+      printLine(`Made ${made.runId} (${made.state}); follow it: punctual runs watch ${made.runId}`);
+    }),
+  );
+}

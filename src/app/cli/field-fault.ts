@@ -1,0 +1,39 @@
+import type { FieldFault } from "../../client/errors.ts";
+
+/** One fault of one field, for who typed options: the field, the option that fills it, what was found, what is allowed. */
+export function sentenceOf(fault: FieldFault): string {
+  const option = optionOf(fault.field);
+  const { found, allowed, didYouMean } = fault;
+  const message = fault.message.replace(/\.$/, "");
+  return [
+    `${fault.field}${option === undefined ? "" : ` (${option})`}: ${message}`,
+    found === undefined || found === "nothing" || message.includes(found) ? "" : `; found: ${found}`,
+    allowed === undefined ? "" : `; allowed: ${allowed.replace(/\.$/, "")}`,
+    didYouMean === undefined ? "" : ` (did you mean "${didYouMean}"?)`,
+  ].join("");
+}
+
+const OPTIONS: Readonly<Record<string, string>> = {
+  after: "--after",
+  class: "--class",
+  from: "--from",
+  job: "--job",
+  key: "--schedule-key",
+  label: "--label",
+  labels: "--label",
+  limit: "--limit",
+  name: "--name",
+  payload: "--payload",
+  // Of a rule, the fields of its expression are the rest.
+  rule: "--cron",
+  scheduleId: "--schedule",
+  state: "--state",
+  status: "--status",
+  to: "--to",
+  trigger: "--trigger",
+};
+
+function optionOf(field: string): string | undefined {
+  if (field === "rule.zone") return "--tz";
+  return OPTIONS[/^\w+/.exec(field)?.[0] ?? ""];
+}
