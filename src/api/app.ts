@@ -7,8 +7,7 @@ import { guardBoard } from "./board-guard.ts";
 import type { ApiContext } from "./context.ts";
 import { createCursorCodec } from "./cursor.ts";
 import { mountProblems, mountRoutes } from "./mount.ts";
-import { mountPages } from "./pages.ts";
-import { Problem } from "./problem.ts";
+import { answerWithoutBoard, mountPages } from "./pages.ts";
 import { giveRequestId } from "./request-id.ts";
 import { createLinkSigner } from "./signed-link.ts";
 import { ROUTES } from "./table.ts";
@@ -52,11 +51,13 @@ export function createApi(parts: ApiParts): Api {
   });
   mountRoutes({ app, context, authenticator }, ROUTES);
   mountPages(app, context, board !== undefined);
-  app.use(
-    "/queues",
-    guardBoard({ authenticator, clock: parts.clock, secret: config.secret }),
-    (board as RequestHandler | undefined) ?? noBoard,
-  );
+  if (board === undefined) app.use("/queues", answerWithoutBoard);
+  else
+    app.use(
+      "/queues",
+      guardBoard({ authenticator, clock: parts.clock, secret: config.secret }),
+      board as RequestHandler,
+    );
   mountProblems(app, context);
 
   return {
@@ -87,10 +88,6 @@ export function createApi(parts: ApiParts): Api {
     },
   };
 }
-
-const noBoard: RequestHandler = () => {
-  throw new Problem("unavailable", "Bull Board shows queues in Redis; no Redis is in use, dispatch is direct");
-};
 
 function explain(error: NodeJS.ErrnoException, host: string, port: number): Error {
   if (error.code === "EADDRINUSE") {

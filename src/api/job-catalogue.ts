@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { findFaults } from "./input/issues.ts";
+import type { FieldFault } from "./problem.ts";
 
 /** The registered jobs, as the API needs them: to list them, and to refuse a schedule that no worker could ever run. */
 export type JobType = {
@@ -13,10 +15,7 @@ export type JobType = {
 export type JobCatalogue = {
   list(): readonly JobType[];
   /** What is wrong with a payload for that job; empty when it fits. Undefined when there is no such job. */
-  check(
-    job: { name: string; version: number },
-    payload: unknown,
-  ): readonly { path: readonly PropertyKey[]; message: string }[] | undefined;
+  check(job: { name: string; version: number }, payload: unknown): readonly FieldFault[] | undefined;
 };
 
 /** The catalogue of these jobs (the handlers' registry has them; this room knows only what it needs of one). */
@@ -34,7 +33,7 @@ export function createJobCatalogue(jobs: readonly { name: string; version: numbe
     list: () => types,
     check(job, payload) {
       const found = jobs.find((one) => one.name === job.name && one.version === job.version);
-      return found && (found.input.safeParse(payload).error?.issues ?? []);
+      return found && findFaults(found.input, payload, "payload");
     },
   };
 }

@@ -1,10 +1,12 @@
 import { z } from "zod";
 import {
   createDocument,
+  type ZodOpenApiObject,
   type ZodOpenApiOperationObject,
   type ZodOpenApiPathsObject,
   type ZodOpenApiResponsesObject,
 } from "zod-openapi";
+import { PROBLEM } from "./examples.ts";
 import { PROBLEMS, type ProblemCode, SUCCESS, statusOf } from "./problem.ts";
 import type { Route } from "./route.ts";
 
@@ -30,7 +32,11 @@ const problemSchema = z
       )
       .optional(),
   })
-  .meta({ id: "Problem", description: "RFC 9457 problem details; some codes add members of their own" });
+  .meta({
+    id: "Problem",
+    description: "RFC 9457 problem details; some codes add members of their own",
+    example: PROBLEM,
+  });
 
 /** OpenAPI 3.1, made from the same table and schemas that answer the calls. */
 export function createOpenApi(routes: readonly Route[], info: { version: string; publicUrl: string }) {
@@ -38,7 +44,7 @@ export function createOpenApi(routes: readonly Route[], info: { version: string;
   for (const route of routes) {
     paths[route.path] = { ...paths[route.path], [route.method]: operationOf(route) };
   }
-  return createDocument({
+  const document: ZodOpenApiObject = {
     openapi: "3.1.0",
     info: {
       title: "Punctual",
@@ -57,6 +63,13 @@ export function createOpenApi(routes: readonly Route[], info: { version: string;
     components: {
       securitySchemes: { apiKey: { type: "http", scheme: "bearer", description: "`Authorization: Bearer pk_…`" } },
     },
+  };
+  return createDocument(document, {
+    // What a double can hold exactly is no limit of ours, and the page would show it as the example.
+    override({ jsonSchema }) {
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+    },
   });
 }
 
@@ -74,7 +87,7 @@ function operationOf(route: Route): ZodOpenApiOperationObject {
       ...(Object.keys(route.query.shape).length > 0 ? { query: route.query } : {}),
       ...(route.headers === undefined ? {} : { header: route.headers }),
     },
-    ...(route.body === undefined ? {} : { requestBody: bodyOf(route.body) }),
+    ...(route.body === undefined ? {} : { requestBody: bodyOf(route.body, route.example) }),
     responses: {
       [`${SUCCESS[answer.kind]}` as const]: {
         description: answer.description,
@@ -85,8 +98,9 @@ function operationOf(route: Route): ZodOpenApiOperationObject {
   };
 }
 
-function bodyOf(body: z.ZodType) {
-  return { required: !body.safeParse({}).success, content: { "application/json": { schema: body } } };
+function bodyOf(body: z.ZodType, example: unknown) {
+  const content = { schema: body, ...(example === undefined ? {} : { example }) };
+  return { required: !body.safeParse({}).success, content: { "application/json": content } };
 }
 
 function problemResponses(route: Route): ZodOpenApiResponsesObject {

@@ -1,9 +1,9 @@
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
-import express, { type Express, type Response } from "express";
+import express, { type Express, type Request, type Response } from "express";
 import type { ApiContext } from "./context.ts";
 import { createOpenApi } from "./openapi.ts";
-import { PROBLEMS } from "./problem.ts";
+import { PROBLEMS, Problem, statusOf } from "./problem.ts";
 import { ROUTES } from "./table.ts";
 
 /** What people open in a browser: the reference page, the error catalogue, and a page that leads to them. Nothing comes from elsewhere. */
@@ -30,6 +30,27 @@ export function mountPages(app: Express, context: ApiContext, hasBoard: boolean)
   app.get("/", (_request, response) => page(response, PLAIN, landingPage(context.version, hasBoard)));
 }
 
+const NO_BOARD =
+  "No Redis is in use: work is taken straight from PostgreSQL, and there are no queues to show. Bull Board would need redis-server on the PATH of `npm start`, or REDIS_URL";
+
+/** Stands at /queues where there is no Redis. It shows nothing, so it asks for no key. */
+export function answerWithoutBoard(request: Request, response: Response): void {
+  if (request.accepts(["json", "html"]) !== "html") throw new Problem("no-redis", NO_BOARD);
+  response.status(statusOf("no-redis")).set("cache-control", "no-store");
+  page(
+    response,
+    PLAIN,
+    `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Punctual: no queues</title><style>${STYLE}</style></head>
+<body><h1>No queues to show</h1><p>${marked(NO_BOARD)}.</p><p><a href="/">Back</a></p></body></html>`,
+  );
+}
+
+/** Text of ours as HTML; what stands in backticks is code. */
+function marked(text: string): string {
+  const escaped = text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  return escaped.replaceAll(/`([^`]+)`/g, "<code>$1</code>");
+}
+
 function page(response: Response, policy: string, html: string): void {
   response.set({ "content-type": "text/html; charset=utf-8", "content-security-policy": policy }).end(html);
 }
@@ -44,11 +65,11 @@ const START_SCRIPT = `SwaggerUIBundle({ url: "/openapi.json", dom_id: "#referenc
 
 function errorsPage(): string {
   const rows = Object.entries(PROBLEMS).map(
-    ([code, { status, title, retryable }]) =>
-      `<tr id="${code}"><td><code>${code}</code></td><td>${status}</td><td>${title}</td><td>${retryable ? "yes" : "no"}</td></tr>`,
+    ([code, { status, title, remedy, retryable }]) =>
+      `<tr id="${code}"><td><code>${code}</code></td><td>${status}</td><td>${title}</td><td>${retryable ? "yes" : "no"}</td><td>${marked(remedy)}</td></tr>`,
   );
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Punctual: errors</title><style>${STYLE}</style></head>
-<body><h1>Errors</h1><table><tr><th>code</th><th>status</th><th>meaning</th><th>retry</th></tr>${rows.join("")}</table></body></html>`;
+<body><h1>Errors</h1><table><tr><th>code</th><th>status</th><th>meaning</th><th>retry</th><th>what to do</th></tr>${rows.join("")}</table></body></html>`;
 }
 
 function landingPage(version: string, hasBoard: boolean): string {

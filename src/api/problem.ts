@@ -5,38 +5,108 @@ import { PunctualError } from "../kernel/errors.ts";
 export const SUCCESS = { ok: 200, created: 201, found: 303 } as const;
 export type SuccessKind = keyof typeof SUCCESS;
 
-type Entry = { status: number; title: string; retryable: boolean };
-const refuse = (status: number, title: string): Entry => ({ status, title, retryable: false });
-const retry = (status: number, title: string): Entry => ({ status, title, retryable: true });
+/** `remedy` is what the caller can do, with code in backticks. */
+type Entry = { status: number; title: string; remedy: string; retryable: boolean };
+const refuse = (status: number, title: string, remedy: string): Entry => ({ status, title, remedy, retryable: false });
+const retry = (status: number, title: string, remedy: string): Entry => ({ status, title, remedy, retryable: true });
 
 export const PROBLEMS = {
-  "invalid-json": refuse(400, "The body is not JSON"),
-  "invalid-request": refuse(400, "The request has fields that cannot be accepted"),
-  "invalid-rule": refuse(400, "The recurrence rule cannot be accepted"),
-  "invalid-cursor": refuse(400, "The cursor is not one this list gave out"),
-  "unknown-job": refuse(400, "No such job is registered"),
-  unauthenticated: refuse(401, "A valid API key is needed"),
-  forbidden: refuse(403, "The API key's role does not allow this"),
-  "invalid-link": refuse(403, "The link is not valid any more"),
-  "not-found": refuse(404, "There is no such thing"),
-  "not-accepted": refuse(404, "Nothing was accepted under this request key"),
-  "no-result": refuse(404, "The run has no result"),
-  "unknown-route": refuse(404, "There is no such route"),
-  "method-not-allowed": refuse(405, "The route does not answer this method"),
-  "request-key-reused": refuse(409, "The idempotency key was used with another body"),
-  "schedule-key-taken": refuse(409, "Another schedule has this key"),
-  "revision-conflict": refuse(409, "The schedule was changed meanwhile"),
-  "schedule-not-active": refuse(409, "The schedule is finished or deleted"),
-  overlap: refuse(409, "The schedule's overlap policy refuses another open run"),
-  "run-ended": refuse(409, "The run has ended already"),
-  "result-expired": refuse(410, "The result was removed by retention"),
-  "body-too-large": refuse(413, "The body is larger than 1 MiB"),
-  "payload-too-large": refuse(413, "The payload is larger than 64 KiB"),
-  "unsupported-media-type": refuse(415, "The body's media type is not accepted"),
-  internal: refuse(500, "Something broke on our side"),
-  "outcome-unknown": retry(503, "It is not known whether the call took effect"),
-  busy: retry(503, "Others are changing the same thing all the time"),
-  unavailable: retry(503, "The service cannot answer at the moment"),
+  "invalid-json": refuse(
+    400,
+    "The body is not JSON",
+    "`line` and `column` say where it stops being JSON. Bodies are UTF-8.",
+  ),
+  "invalid-request": refuse(
+    400,
+    "The request has fields that cannot be accepted",
+    "`errors` names each field, what was found, what is allowed, and often what was meant.",
+  ),
+  "invalid-rule": refuse(
+    400,
+    "The recurrence rule cannot be accepted",
+    "`errors` names the field of the rule (or the cron field), what was found and what is allowed.",
+  ),
+  "invalid-cursor": refuse(
+    400,
+    "The cursor is not one this list gave out",
+    "Take `next` of the page before, unchanged, with the same filters; or begin without `after`.",
+  ),
+  "unknown-job": refuse(400, "No such job is registered", "`GET /v1/job-types` lists what is registered."),
+  unauthenticated: refuse(
+    401,
+    "A valid API key is needed",
+    "Send `Authorization: Bearer pk_…`. Unknown, expired and revoked keys are told apart nowhere.",
+  ),
+  forbidden: refuse(403, "The API key's role does not allow this", "Use a key with one of `allowedRoles`."),
+  "invalid-link": refuse(
+    403,
+    "The link is not valid any more",
+    "Links live five minutes. Ask `GET /v1/runs/:id/result` for a new one.",
+  ),
+  "not-found": refuse(404, "There is no such thing", "Also what another tenant’s id looks like."),
+  "not-accepted": refuse(
+    404,
+    "Nothing was accepted under this request key",
+    "The request under this key never took effect: repeating it is safe.",
+  ),
+  "no-result": refuse(
+    404,
+    "The run has no result",
+    "`state` says how far the run is. Runs without output never have a result.",
+  ),
+  "unknown-route": refuse(404, "There is no such route", "`/docs` lists the routes."),
+  "method-not-allowed": refuse(405, "The route does not answer this method", "The `Allow` header lists the methods."),
+  "request-key-reused": refuse(
+    409,
+    "The idempotency key was used with another body",
+    "A new request needs a new key. The earlier request stands.",
+  ),
+  "schedule-key-taken": refuse(409, "Another schedule has this key", "`scheduleId` is the schedule that has it."),
+  "revision-conflict": refuse(
+    409,
+    "The schedule was changed meanwhile",
+    "`current` is the schedule as it is now: apply the change to it and send its revision.",
+  ),
+  "schedule-not-active": refuse(409, "The schedule is finished or deleted", "`status` says what it is."),
+  overlap: refuse(
+    409,
+    "The schedule's overlap policy refuses another open run",
+    "Wait for the open run to end, or cancel it. The request key is not used up.",
+  ),
+  "run-ended": refuse(409, "The run has ended already", "`state` says how."),
+  "result-expired": refuse(410, "The result was removed by retention", "The history stays; the bytes are gone."),
+  "body-too-large": refuse(413, "The body is larger than 1 MiB", "Send less at once."),
+  "payload-too-large": refuse(
+    413,
+    "The payload is larger than 64 KiB",
+    "Keep large data elsewhere and put a reference into the payload.",
+  ),
+  "unsupported-media-type": refuse(
+    415,
+    "The body's media type is not accepted",
+    "Send `Content-Type: application/json`, UTF-8, no content encoding.",
+  ),
+  internal: refuse(
+    500,
+    "Something broke on our side",
+    "Tell the operator the `requestId`; nothing is known to have been changed.",
+  ),
+  "outcome-unknown": retry(
+    503,
+    "It is not known whether the call took effect",
+    "Repeat with the same `Idempotency-Key`, or look it up with `?requestKey=`. Without a key, read before you repeat.",
+  ),
+  busy: retry(503, "Others are changing the same thing all the time", "Try again after `Retry-After` seconds."),
+  unavailable: retry(
+    503,
+    "The service cannot answer at the moment",
+    "Try again later; `/readyz` and `/v1/status` say what is wrong.",
+  ),
+  "no-redis": refuse(
+    503,
+    "There are no queues in Redis to show",
+    "Queues exist where `redis-server` is on the PATH of `npm start`, or `REDIS_URL` is set. Nothing is broken without.",
+  ),
 } as const satisfies Record<string, Entry>;
 export type ProblemCode = keyof typeof PROBLEMS;
 
@@ -83,10 +153,18 @@ export function fieldProblem(fault: FieldFault): Problem {
   return new Problem("invalid-request", sentenceOf(fault), { errors: [fault] });
 }
 
+/** `rule.zone: found "Europe/Berln"; no zone of this name; allowed: …; did you mean "Europe/Berlin"?` */
 export function sentenceOf(fault: FieldFault): string {
-  const allowed = fault.allowed === undefined ? "" : `; allowed: ${fault.allowed}`;
-  const hint = fault.didYouMean === undefined ? "" : ` (did you mean "${fault.didYouMean}"?)`;
-  return `${fault.field}: ${fault.message}${allowed}${hint}`;
+  const { field, message, found, allowed, didYouMean } = fault;
+  // A field that is missing or unknown is all that was found.
+  const saysFound = found !== undefined && !/^is (missing|not a known field)$/.test(message);
+  const parts = [
+    ...(saysFound ? [`found ${found}`] : []),
+    message,
+    ...(allowed === undefined || message.endsWith(allowed) ? [] : [`allowed: ${allowed}`]),
+    ...(didYouMean === undefined ? [] : [`did you mean "${didYouMean}"?`]),
+  ];
+  return `${field}: ${parts.join("; ")}`;
 }
 
 /** The RFC 9457 document. */

@@ -39,6 +39,8 @@ type Shared<Params extends z.ZodObject, Query extends z.ZodObject, Body extends 
   headers?: z.ZodObject;
   /** Absent: the route takes no body. A schema that accepts `{}` makes the body optional. */
   body?: Body;
+  /** A body that is accepted, for the reference page. */
+  example?: z.input<Body>;
   answer: Answer;
   /** The problems this route is known for; the general ones (authentication, limits, faults) go without saying. */
   problems: readonly ProblemCode[];

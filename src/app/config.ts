@@ -5,8 +5,10 @@ import { operatorError } from "../kernel/errors.ts";
  * The only reader of the environment. Durations are whole milliseconds. docs/operations.md is compared with this
  * table by a test.
  */
-const whole = (min: number, max: number, fallback: number) =>
-  z.coerce.number().int().min(min).max(max).default(fallback);
+function whole(min: number, max: number, fallback: number) {
+  const error = `allowed: a whole number from ${min} to ${max}`;
+  return z.coerce.number({ error }).int({ error }).min(min, { error }).max(max, { error }).default(fallback);
+}
 
 const schema = z.object({
   DATABASE_URL: z

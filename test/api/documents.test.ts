@@ -64,16 +64,17 @@ describe("the OpenAPI document", () => {
 });
 
 describe("docs/errors.md", () => {
-  it("lists every code with its status, meaning and whether to retry, and nothing else", () => {
+  it("lists every code with its status, meaning, whether to retry and what to do, and nothing else", () => {
     const text = readFileSync(new URL("../../docs/errors.md", import.meta.url), "utf8");
-    const rows = [...text.matchAll(/^\| `([a-z-]+)` \| (\d{3}) \| ([^|]+) \| (yes|no) \|/gm)].map((row) =>
-      row.slice(1, 5).map((cell) => cell.trim()),
+    const rows = [...text.matchAll(/^\| `([a-z-]+)` \| (\d{3}) \| ([^|]+) \| (yes|no) \| ([^|]+) \|$/gm)].map((row) =>
+      row.slice(1, 6).map((cell) => cell.trim()),
     );
     const catalogue = Object.entries(PROBLEMS).map(([code, entry]) => [
       code,
       String(entry.status),
       entry.title,
       entry.retryable ? "yes" : "no",
+      entry.remedy,
     ]);
     expect(rows).toEqual(catalogue);
   });
@@ -105,11 +106,25 @@ describe("pages and probes", () => {
     expect((await call(server.url, "GET", "/metrics")).text).toContain("punctual_http_seconds");
   });
 
-  it("say what would be needed for the board where there is no Redis", async () => {
-    const key = await server.key(await server.tenant("platform"), "admin");
-    const answer = await call(server.url, "GET", "/queues", { headers: { authorization: `Bearer ${key}` } });
-    expect([answer.status, answer.body.code]).toEqual([503, "unavailable"]);
-    expect(answer.body.detail).toContain("Redis");
+  it("say what would be needed for the board where there is no Redis, and call it no failure", async () => {
+    const failures: unknown[] = [];
+    const log = { ...silentLog, error: (...line: unknown[]) => void failures.push(line) } as never;
+    const without = await startTestServer({ log });
+    const answer = await call(without.url, "GET", "/queues");
+    expect([answer.status, answer.body.code, answer.body.retryable]).toEqual([503, "no-redis", false]);
+    expect(answer.body.detail).toContain("REDIS_URL");
+    const accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+    const page = await call(without.url, "GET", "/queues", { headers: { accept } });
+    expect([page.status, page.headers.get("content-type")]).toEqual([503, "text/html; charset=utf-8"]);
+    expect(page.text).toContain("REDIS_URL");
+    expect(failures).toEqual([]);
+    await without.close();
+  });
+
+  it("say what to do about each error", async () => {
+    const page = await call(server.url, "GET", "/docs/errors");
+    expect(page.text).toContain("<td>Keep large data elsewhere and put a reference into the payload.</td>");
+    expect(page.text).toContain("Send <code>Authorization: Bearer pk_…</code>.");
   });
 
   it("name the type of a problem by an address that explains it", async () => {

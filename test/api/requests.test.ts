@@ -44,7 +44,7 @@ describe("a body that cannot be accepted", () => {
     const [fault] = answer.body.errors as { field: string; allowed: string; didYouMean: string }[];
     expect(fault).toMatchObject({ field: "lables", didYouMean: "labels" });
     expect(fault!.allowed).toContain("overlap");
-    expect(answer.body.detail).toContain('did you mean "labels"');
+    expect(answer.body.detail).toMatch(/^lables: is not a known field; allowed: .*; did you mean "labels"\?$/);
   });
 
   it("names unknown fields deep inside, wrong choices, wrong types and missing fields together", async () => {
@@ -111,7 +111,7 @@ describe("a body that cannot be accepted", () => {
 
   it("names a job nobody registered, and a payload the job does not take", async () => {
     const unknown = await post("/v1/runs", { job: { ...REPORT, name: "report.run-sumary" } });
-    expect(unknown.body).toMatchObject({ code: "unknown-job", errors: [{ didYouMean: "report.run-summary" }] });
+    expect(unknown.body).toMatchObject({ code: "unknown-job", errors: [{ didYouMean: "report.run-summary@1" }] });
     const types = await get("/v1/job-types");
     expect(types.body.items).toMatchObject([{ ...REPORT, input: { type: "object" }, description: expect.any(String) }]);
     expect((await post("/v1/runs", { job: REPORT, payload: { refuse: 1 } })).body.errors).toMatchObject([
@@ -247,5 +247,18 @@ describe("a preview", () => {
         { field: expect.stringMatching(/^rule\./), found: expect.any(String), allowed: expect.any(String) },
       ]);
     }
+  });
+
+  it("says in one sentence what was found, and both what is wrong with the zone and with the expression", async () => {
+    const answer = await post("/v1/schedules/preview", {
+      rule: { kind: "cron", expression: "61 * * * *", zone: "Europe/Berln" },
+    });
+    expect(answer.body.errors).toMatchObject([
+      { field: "rule.zone", found: '"Europe/Berln"', didYouMean: "Europe/Berlin" },
+      { field: "rule.minute", found: '"61"' },
+    ]);
+    expect(answer.body.detail).toMatch(
+      /^rule\.zone: found "Europe\/Berln"; the time zone database \(\d{4}[a-z]+\) has no zone of this name; allowed: [^;]+; did you mean "Europe\/Berlin"\? \(and 1 more\)$/,
+    );
   });
 });

@@ -2,10 +2,11 @@ import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { attemptSchema, runListItemSchema, runSchema } from "../../src/api/present/run.ts";
 import { createLinkSigner } from "../../src/api/signed-link.ts";
-import { claimRuns, type Grant } from "../../src/authority/attempts/claim.ts";
+import { claimRuns } from "../../src/authority/attempts/claim.ts";
 import { completeRuns } from "../../src/authority/attempts/complete.ts";
-import { grantUpload } from "../../src/authority/attempts/grant-upload.ts";
-import { stageObject } from "../../src/authority/attempts/stage-object.ts";
+import type { Grant } from "../../src/authority/attempts/grant.ts";
+import { grantUpload } from "../../src/authority/objects/grant-upload.ts";
+import { stageObject } from "../../src/authority/objects/stage-object.ts";
 import { mintId, readId } from "../../src/kernel/ids.ts";
 import { sql } from "../../src/store/database.ts";
 import { call, REPORT, SECRET, startTestServer, type TestServer } from "./server.ts";
@@ -201,7 +202,7 @@ describe("a result", () => {
     expect(bytes.text).toBe("<h1>report</h1><script>alert(1)</script>");
     expect(createHash("sha256").update(bytes.text).digest("hex")).toBe(result.body.sha256);
     expect(bytes.headers.get("content-type")).toBe("text/html; charset=utf-8");
-    expect(bytes.headers.get("content-security-policy")).toMatch(/^sandbox; default-src 'none'/);
+    expect(bytes.headers.get("content-security-policy")).toMatch(/^sandbox allow-downloads; default-src 'none'/);
     expect(bytes.headers.get("content-disposition")).toContain(`${run}.html`);
     const [pin] = await server.db.query<{ ok: boolean }>(
       sql("test_pin", "select pin_until >= $2::timestamptz as ok from object where run_id = $1"),

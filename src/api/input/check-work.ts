@@ -1,10 +1,12 @@
 import type { Definition, Payload, Work } from "../../domain/definition.ts";
-import type { RuleFault } from "../../domain/recurrence/compile.ts";
+import { compileRule, type RuleFault } from "../../domain/recurrence/compile.ts";
+import type { Rule } from "../../domain/recurrence/rule.ts";
+import type { ZoneSource } from "../../domain/recurrence/zone-source.ts";
 import type { ApiContext } from "../context.ts";
-import { type FieldFault, Problem, sentenceOf } from "../problem.ts";
+import { type FieldFault, Problem, type ProblemCode, sentenceOf } from "../problem.ts";
 import { didYouMean } from "./did-you-mean.ts";
 import { PAYLOAD_BYTES } from "./fields.ts";
-import { showPath } from "./issues.ts";
+import { showValue } from "./issues.ts";
 
 /** Refuses work that no worker could ever do: a job nobody registered, a payload that is too large or not the job's. */
 export function checkWork(context: ApiContext, work: Pick<Work, "job">, payload: Payload): void {
@@ -12,44 +14,53 @@ export function checkWork(context: ApiContext, work: Pick<Work, "job">, payload:
   if (bytes > PAYLOAD_BYTES) {
     throw new Problem("payload-too-large", `payload: found ${bytes} bytes; allowed: at most ${PAYLOAD_BYTES}`);
   }
-  const faults = context.jobs.check(work.job, payload);
-  if (faults === undefined) {
+  const errors = context.jobs.check(work.job, payload);
+  if (errors === undefined) {
     const known = context.jobs.list();
-    const meant = didYouMean(
+    const name = didYouMean(
       work.job.name,
       known.map((job) => job.name),
     );
+    const meant = known.findLast((job) => job.name === name);
     const fault: FieldFault = {
       field: "job",
       message: "no such job is registered",
-      found: `${work.job.name}@${work.job.version}`,
-      allowed: known.map((job) => `${job.name}@${job.version}`).join(", "),
-      ...(meant === undefined || meant === work.job.name ? {} : { didYouMean: meant }),
+      found: showValue(idOf(work.job)),
+      allowed: known.map(idOf).join(", "),
+      ...(meant === undefined ? {} : { didYouMean: idOf(meant) }),
     };
     throw new Problem("unknown-job", sentenceOf(fault), { errors: [fault] });
   }
-  if (faults.length > 0) {
-    const errors = faults.map((fault) => ({
-      field: showPath(["payload", ...fault.path], "payload"),
-      message: fault.message,
-    }));
-    throw new Problem("invalid-request", sentenceOf(errors[0]!), { errors });
-  }
+  if (errors.length > 0) throw problemOfAll("invalid-request", errors);
 }
 
+const idOf = (job: { name: string; version: number }) => `${job.name}@${job.version}`;
+
 /** A rule that has the right shape and still cannot be: an unknown zone, a date that never comes. */
-export function ruleProblem(fault: RuleFault): Problem {
-  const error: FieldFault = {
-    field:
-      fault.field.startsWith("rule") || fault.field === "endAt" || fault.field === "startAt"
-        ? fault.field
-        : `rule.${fault.field}`,
-    message: fault.message,
-    found: fault.found,
-    allowed: fault.allowed,
-    ...(fault.suggestion === undefined ? {} : { didYouMean: fault.suggestion }),
+export function ruleProblem(fault: RuleFault, rule: Rule, zones: ZoneSource): Problem {
+  const faults = [fault];
+  if (rule.kind === "cron" && fault.field === "zone") {
+    // The zone is looked up first, and hides what may be wrong with the expression.
+    const inUtc = compileRule({ ...rule, zone: "UTC" }, zones);
+    if (!inUtc.ok) faults.push(inUtc.fault);
+  }
+  return problemOfAll("invalid-rule", faults.map(ofRule));
+}
+
+function problemOfAll(code: ProblemCode, errors: readonly FieldFault[]): Problem {
+  const more = errors.length === 1 ? "" : ` (and ${errors.length - 1} more)`;
+  return new Problem(code, sentenceOf(errors[0]!) + more, { errors: errors.slice(0, 50) });
+}
+
+function ofRule({ field, message, found, allowed, suggestion }: RuleFault): FieldFault {
+  return {
+    field: field.startsWith("rule") || field === "endAt" || field === "startAt" ? field : `rule.${field}`,
+    // Whole sentences there, a part of one here.
+    message: message.replace(/\.$/, "").replace(/^[A-Z](?![A-Z])/, (first) => first.toLowerCase()),
+    found: showValue(found),
+    allowed,
+    ...(suggestion === undefined ? {} : { didYouMean: suggestion }),
   };
-  return new Problem("invalid-rule", sentenceOf(error), { errors: [error] });
 }
 
 /** Fields that are fine one by one and make no sense together. */

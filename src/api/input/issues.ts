@@ -27,21 +27,31 @@ type SeenIssue = z.core.$ZodIssue & { allowedKeys?: string[] };
 
 /** Parses `value`, or throws a problem naming every field that is wrong, what was found and what is allowed. */
 export function parseWith<Schema extends z.ZodType>(schema: Schema, value: unknown, root: string): z.output<Schema> {
-  const parsed = schema.safeParse(value, {
-    reportInput: true,
-    error: (issue) => {
-      // zod keeps extra members of an issue: the object's own keys are known only here.
-      const raw = issue as RawIssue;
-      const shape = (raw.inst?._zod.def as { shape?: Record<string, unknown> } | undefined)?.shape;
-      if (raw.code === "unrecognized_keys" && shape !== undefined) raw.allowedKeys = Object.keys(shape);
-      return undefined;
-    },
-  });
+  const parsed = parse(schema, value);
   if (parsed.success) return parsed.data;
   const errors = parsed.error.issues.flatMap((issue) => faultsOf(issue as SeenIssue, root));
   const first = sentenceOf(errors[0]!);
   throw new Problem("invalid-request", errors.length === 1 ? first : `${first} (and ${errors.length - 1} more)`, {
     errors: errors.slice(0, 50),
+  });
+}
+
+/** What is wrong with `value`, the member of the body called `member`; empty when it fits. */
+export function findFaults(schema: z.ZodType, value: unknown, member: string): FieldFault[] {
+  const issues = parse(schema, value).error?.issues ?? [];
+  return issues.flatMap((issue) => faultsOf({ ...issue, path: [member, ...issue.path] } as SeenIssue, member));
+}
+
+function parse<Schema extends z.ZodType>(schema: Schema, value: unknown) {
+  return schema.safeParse(value, {
+    reportInput: true,
+    error: (issue) => {
+      // zod keeps extra members of an issue: the object's own keys are known only here.
+      const raw = issue as RawIssue;
+      const shape = (raw.inst?._zod.def as { shape?: Record<string, unknown> } | undefined)?.shape;
+      if (shape !== undefined) raw.allowedKeys = Object.keys(shape);
+      return undefined;
+    },
   });
 }
 
@@ -51,10 +61,10 @@ function faultsOf(issue: SeenIssue, root: string): FieldFault[] {
   switch (issue.code) {
     case "unrecognized_keys":
       return issue.keys.map((key) => unknownField(showPath([...issue.path, key], root), key, issue.allowedKeys ?? []));
-    case "invalid_type":
-      return issue.input === undefined
-        ? [{ field, message: "is missing", found, allowed: nameOf(issue.expected) }]
-        : [{ field, message: `must be ${nameOf(issue.expected)}`, found, allowed: nameOf(issue.expected) }];
+    case "invalid_type": {
+      const allowed = kindOf(issue);
+      return [{ field, message: issue.input === undefined ? "is missing" : `must be ${allowed}`, found, allowed }];
+    }
     case "invalid_value":
       return [ofChoices(field, found, issue.input, issue.values.map(String))];
     case "invalid_union":
@@ -67,9 +77,18 @@ function faultsOf(issue: SeenIssue, root: string): FieldFault[] {
     case "invalid_key":
     case "invalid_element":
       return [{ field, message: issue.issues[0]?.message ?? issue.message, found }];
+    case "invalid_format":
+      if (!issue.message.startsWith("Invalid ")) return [inItsOwnWords(field, found, issue.message)];
+      return [{ field, message: "does not have the right form", found, allowed: formOf(issue) }];
     default:
-      return [{ field, message: issue.message, found }];
+      return [inItsOwnWords(field, found, issue.message)];
   }
+}
+
+/** A schema's own message says what must be so, or names what is allowed. */
+function inItsOwnWords(field: string, found: string, message: string): FieldFault {
+  if (message.startsWith("must ")) return { field, message, found };
+  return { field, message: "is not accepted", found, ...(message === "Invalid input" ? {} : { allowed: message }) };
 }
 
 function unknownField(field: string, key: string, allowedKeys: readonly string[]): FieldFault {
@@ -101,12 +120,28 @@ function unionFaults(issue: SeenIssue & z.core.$ZodIssueInvalidUnion, field: str
     const value = (issue.input as Record<string, unknown> | null)?.[discriminator];
     return [ofChoices(field, showValue(value), value, options.map(String))];
   }
+  const fitting = issue.errors.filter((option) => !option.some(isOfAnotherKind));
+  if (fitting.length === 0 && issue.errors.length > 0) return [ofKinds(issue, field)];
   // The option that got furthest is the one that was meant.
-  const nearest = issue.errors.toSorted((a, b) => depthOf(b) - depthOf(a))[0] ?? [];
+  const nearest = fitting.toSorted((a, b) => depthOf(b) - depthOf(a))[0] ?? [];
   const faults = nearest.flatMap((inner) =>
     faultsOf({ ...(inner as SeenIssue), path: [...issue.path, ...inner.path] } as SeenIssue, root),
   );
   return faults.length > 0 ? faults : [{ field, message: issue.message, found: showValue(issue.input) }];
+}
+
+/** Not this option's type, or none of its literals: it says nothing of what the caller meant. */
+function isOfAnotherKind(issue: z.core.$ZodIssue): boolean {
+  return issue.path.length === 0 && (issue.code === "invalid_type" || issue.code === "invalid_value");
+}
+
+/** No option was meant for sure, so all are what is allowed. */
+function ofKinds(issue: SeenIssue & z.core.$ZodIssueInvalidUnion, field: string): FieldFault {
+  const reasons = issue.errors.map((option) => option.find(isOfAnotherKind) as SeenIssue);
+  const literals = reasons.flatMap((one) => (one.code === "invalid_value" ? one.values.map(String) : []));
+  const kinds = reasons.flatMap((one) => (one.code === "invalid_type" ? [kindOf(one)] : []));
+  const fault = ofChoices(field, showValue(issue.input), issue.input, literals);
+  return { ...fault, allowed: [...literals, ...new Set(kinds)].join(", or ").replaceAll(/, or (?=.*, or )/g, ", ") };
 }
 
 function depthOf(issues: readonly z.core.$ZodIssue[]): number {
@@ -120,6 +155,17 @@ function boundOf(issue: SeenIssue & (z.core.$ZodIssueTooBig | z.core.$ZodIssueTo
     : `${issue.inclusive === false ? "more than" : "at least"} ${issue.minimum}${unit}`;
 }
 
+/** "a string"; of an object also its fields. */
+function kindOf(issue: SeenIssue & z.core.$ZodIssueInvalidType): string {
+  const { allowedKeys } = issue;
+  return nameOf(issue.expected) + (allowedKeys === undefined ? "" : ` of ${allowedKeys.join(", ")}`);
+}
+
+function formOf(issue: SeenIssue & z.core.$ZodIssueInvalidStringFormat): string {
+  if (issue.format === "datetime") return "an RFC 3339 instant with an offset, such as 2026-10-01T09:00:00Z";
+  return issue.format === "regex" ? `text that matches ${issue.pattern}` : issue.format;
+}
+
 function nameOf(expected: string): string {
   const names: Record<string, string> = {
     int: "a whole number",
@@ -129,6 +175,7 @@ function nameOf(expected: string): string {
     object: "an object",
     array: "a list",
     record: "an object",
+    never: "left out",
   };
   return names[expected] ?? expected;
 }

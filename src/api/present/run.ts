@@ -3,6 +3,7 @@ import { CLASSES } from "../../domain/definition.ts";
 import { EDGES, HELD_BY, type RunState, SKIP_REASONS, TRIGGERS } from "../../domain/states.ts";
 import { showId } from "../../kernel/ids.ts";
 import type { AttemptView, RunListItem, RunView } from "../../store/reads/runs.ts";
+import { ATTEMPT, LISTED_RUN, RUN } from "../examples.ts";
 import { payloadSchema, shownInstant } from "../input/fields.ts";
 import { showInstant, showInstantOrNull } from "./instant.ts";
 
@@ -34,8 +35,10 @@ const listed = z.strictObject({
   worker: z.string().nullable().describe("Who runs it now"),
   leaseUntil: shownInstant.nullable(),
 });
-export const runListItemSchema = listed.meta({ id: "RunListItem" });
-export const runSchema = listed.extend({ payload: payloadSchema, source: z.literal("authority") }).meta({ id: "Run" });
+export const runListItemSchema = listed.meta({ id: "RunListItem", example: LISTED_RUN });
+export const runSchema = listed
+  .extend({ payload: payloadSchema, source: z.literal("authority") })
+  .meta({ id: "Run", example: RUN });
 
 export function presentListedRun(view: RunListItem): z.output<typeof listed> {
   return {
@@ -75,7 +78,7 @@ export const attemptSchema = z
     outcome: z.enum(["running", "succeeded", "failed", "canceled", "expired", "released"]),
     error: errorSchema.nullable(),
   })
-  .meta({ id: "Attempt" });
+  .meta({ id: "Attempt", example: ATTEMPT });
 
 export function presentAttempt(view: AttemptView): z.output<typeof attemptSchema> {
   return {

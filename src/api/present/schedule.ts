@@ -7,6 +7,7 @@ import { SCHEDULE_STATUSES } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import { showId } from "../../kernel/ids.ts";
 import type { RevisionView, ScheduleView } from "../../store/reads/schedules.ts";
+import { REVISION, SCHEDULE } from "../examples.ts";
 import { payloadSchema, shownInstant } from "../input/fields.ts";
 import { showInstant, showInstantOrNull } from "./instant.ts";
 
@@ -16,7 +17,7 @@ export const bothInstants = z
     at: shownInstant,
     local: z.string().describe("RFC 9557, in the rule's zone, by the pinned tz database"),
   })
-  .meta({ id: "BothInstants" });
+  .meta({ id: "BothInstants", example: SCHEDULE.nextRun });
 
 export const scheduleSchema = definitionSchema
   .extend({
@@ -37,7 +38,7 @@ export const scheduleSchema = definitionSchema
     updatedAt: shownInstant,
     source: z.literal("authority"),
   })
-  .meta({ id: "Schedule" });
+  .meta({ id: "Schedule", example: SCHEDULE });
 
 export function presentSchedule(view: ScheduleView, zones: ZoneSource): z.output<typeof scheduleSchema> {
   return {
@@ -63,7 +64,7 @@ export function presentSchedule(view: ScheduleView, zones: ZoneSource): z.output
 
 export const revisionSchema = definitionSchema
   .extend({ revision: z.int(), actor: z.string(), createdAt: shownInstant, payload: payloadSchema })
-  .meta({ id: "ScheduleRevision" });
+  .meta({ id: "ScheduleRevision", example: REVISION });
 
 export function presentRevision(view: RevisionView): z.output<typeof revisionSchema> {
   return {

@@ -22,19 +22,21 @@ const range = z
     error: "`from` lies before `to`, and at most 366 days before it",
   });
 
-const runSummaryInput = z.strictObject({
-  period: z
-    .union([z.enum(names), range])
-    .default("last-day")
-    .describe("Which runs, by nominal instant; a named period ends at this run's own nominal instant"),
-  zone: z
-    .string()
-    .max(100)
-    .refine(isKnownZone, { error: "an IANA time zone, such as Europe/Berlin" })
-    .default("UTC")
-    .describe("Time zone of the report's times"),
-  title: z.string().trim().min(1).max(200).default("Run summary"),
-});
+const runSummaryInput = z
+  .strictObject({
+    period: z
+      .union([z.enum(names), range])
+      .default("last-day")
+      .describe("Which runs, by nominal instant; a named period ends at this run's own nominal instant"),
+    zone: z
+      .string()
+      .max(100)
+      .refine(isKnownZone, { error: "an IANA time zone, such as Europe/Berlin" })
+      .default("UTC")
+      .describe("Time zone of the report's times"),
+    title: z.string().trim().min(1).max(200).default("Run summary"),
+  })
+  .describe("A report on the tenant's own runs of a period: one HTML file, with the rows as CSV in it");
 
 /**
  * Reports on the tenant's own runs of a period: one self-contained HTML file with charts and tables, and the runs

@@ -1,6 +1,7 @@
 import { runAdHoc } from "../../../authority/runs/run-ad-hoc.ts";
 import { workSchema } from "../../../domain/definition.ts";
 import { WRITERS } from "../../context.ts";
+import { RUN_BODY } from "../../examples.ts";
 import { checkWork } from "../../input/check-work.ts";
 import { idempotencyHeaders, payloadSchema } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
@@ -18,6 +19,7 @@ export const createRunRoute = defineRoute({
   query: noFields,
   headers: idempotencyHeaders,
   body: workSchema.extend({ payload: payloadSchema.default({}) }),
+  example: RUN_BODY,
   answer: madeRunAnswer,
   problems: ["unknown-job", "payload-too-large", "request-key-reused"],
   async handle(call, context, caller) {

@@ -8,9 +8,9 @@ import { defineRoute } from "../../route.ts";
 
 /**
  * Results are written by tenants' jobs and served from the console's own origin: nothing in them may run, whatever
- * media type they claim.
+ * media type they claim. Downloads may: a report carries its rows as a file.
  */
-const CAGE = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:";
+const CAGE = "sandbox allow-downloads; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:";
 
 export const getObjectRoute = defineRoute({
   method: "get",

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { pinResult } from "../../../authority/runs/pin-result.ts";
+import { pinResult } from "../../../authority/objects/pin-result.ts";
 import { showId } from "../../../kernel/ids.ts";
 import { READERS } from "../../context.ts";
 import { runParams, shownInstant } from "../../input/fields.ts";

@@ -1,6 +1,7 @@
 import { createSchedule } from "../../../authority/schedules/create-schedule.ts";
 import { showId } from "../../../kernel/ids.ts";
 import { WRITERS } from "../../context.ts";
+import { SCHEDULE_BODY } from "../../examples.ts";
 import { checkWindow, checkWork, ruleProblem } from "../../input/check-work.ts";
 import { idempotencyHeaders, scheduleFields } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
@@ -21,6 +22,7 @@ export const createScheduleRoute = defineRoute({
   query: noFields,
   headers: idempotencyHeaders,
   body: scheduleFields,
+  example: SCHEDULE_BODY,
   answer: {
     kind: "created",
     description: "The schedule, also when it was created by an earlier request with this key",
@@ -66,7 +68,7 @@ export const createScheduleRoute = defineRoute({
           more: { scheduleId: showId("sch", outcome.scheduleId) },
         });
       case "invalid":
-        throw ruleProblem(outcome.fault);
+        throw ruleProblem(outcome.fault, definition.rule, context.zones);
     }
   },
 });

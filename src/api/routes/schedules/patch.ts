@@ -1,5 +1,6 @@
 import type { Definition } from "../../../domain/definition.ts";
 import { WRITERS } from "../../context.ts";
+import { PATCH_BODY } from "../../examples.ts";
 import { scheduleFields, scheduleParams } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
 import { getSchedule } from "../../resolve.ts";
@@ -36,6 +37,7 @@ export const patchScheduleRoute = defineRoute({
   query: noFields,
   headers: ifMatchHeaders,
   body: patchBody,
+  example: PATCH_BODY,
   answer: revisedAnswer,
   problems: reviseProblems,
   async handle(call, context, caller) {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { pauseSchedule } from "../../../authority/schedules/pause-schedule.ts";
 import { WRITERS } from "../../context.ts";
+import { NOTE_BODY } from "../../examples.ts";
 import { noteSchema, scheduleParams } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
 import { presentSchedule, scheduleSchema } from "../../present/schedule.ts";
@@ -19,6 +20,7 @@ export const pauseScheduleRoute = defineRoute({
   params: scheduleParams,
   query: noFields,
   body: z.strictObject({ note: noteSchema.optional() }),
+  example: NOTE_BODY,
   answer: {
     kind: "ok",
     description: "The paused schedule",

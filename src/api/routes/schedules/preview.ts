@@ -5,6 +5,7 @@ import { describeRule } from "../../../domain/recurrence/describe.ts";
 import { nextAfter } from "../../../domain/recurrence/next.ts";
 import { ruleWarnings } from "../../../domain/recurrence/warnings.ts";
 import { READERS } from "../../context.ts";
+import { PREVIEW_BODY } from "../../examples.ts";
 import { checkWindow, ruleProblem } from "../../input/check-work.ts";
 import { instantSchema, shownInstant } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
@@ -28,6 +29,7 @@ export const previewScheduleRoute = defineRoute({
     count: z.int().min(1).max(100).default(5).describe("How many instants"),
     from: instantSchema.optional().describe("Instants later than this; default: now"),
   }),
+  example: PREVIEW_BODY,
   answer: {
     kind: "ok",
     description: "The next instants and the rule in words",
@@ -52,7 +54,7 @@ export const previewScheduleRoute = defineRoute({
   handle({ body }, context) {
     checkWindow({ ...(body.startAt && { startAt: body.startAt }), ...(body.endAt && { endAt: body.endAt }) });
     const compiled = compileRule(body.rule, context.zones);
-    if (!compiled.ok) throw ruleProblem(compiled.fault);
+    if (!compiled.ok) throw ruleProblem(compiled.fault, body.rule, context.zones);
     const end = body.endAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(body.endAt);
     // startAt is inclusive, nextAfter is strict.
     let at: number | null = Math.max(

@@ -1,4 +1,5 @@
 import { WRITERS } from "../../context.ts";
+import { REPLACEMENT_BODY } from "../../examples.ts";
 import { scheduleFields, scheduleParams } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
 import { fieldProblem } from "../../problem.ts";
@@ -26,6 +27,7 @@ export const putScheduleRoute = defineRoute({
   query: noFields,
   headers: ifMatchHeaders,
   body: scheduleFields.extend({ expectedRevision: expectedRevisionSchema }),
+  example: REPLACEMENT_BODY,
   answer: revisedAnswer,
   problems: reviseProblems,
   async handle(call, context, caller) {

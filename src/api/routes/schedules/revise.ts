@@ -98,6 +98,6 @@ export async function revise(
     case "not-found":
       throw noSuchSchedule(ref);
     case "invalid":
-      throw ruleProblem(outcome.fault);
+      throw ruleProblem(outcome.fault, change.definition.rule, context.zones);
   }
 }

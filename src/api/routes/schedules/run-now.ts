@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { runNow } from "../../../authority/runs/run-now.ts";
 import { WRITERS } from "../../context.ts";
+import { RUN_NOW_BODY } from "../../examples.ts";
 import { checkWork } from "../../input/check-work.ts";
 import { idempotencyHeaders, payloadSchema, scheduleParams } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
@@ -20,6 +21,7 @@ export const runNowRoute = defineRoute({
   query: noFields,
   headers: idempotencyHeaders,
   body: z.strictObject({ payload: payloadSchema.optional().describe("In place of the schedule's payload") }),
+  example: RUN_NOW_BODY,
   answer: madeRunAnswer,
   problems: ["not-found", "overlap", "request-key-reused", "schedule-not-active", "payload-too-large"],
   async handle(call, context, caller) {

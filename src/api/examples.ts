@@ -1,0 +1,113 @@
+/** What the reference page shows and "Try it out" sends. A test sends every body and holds every answer against its schema. */
+
+const rule = { kind: "cron", expression: "0 9 * * 1-5", zone: "America/New_York" } as const;
+const job = { kind: "function", name: "report.run-summary", version: 1 } as const;
+const payload = { period: "last-day", zone: "America/New_York" };
+
+export const SCHEDULE_BODY = { name: "Weekday report", labels: { team: "sales" }, rule, job, payload };
+export const REPLACEMENT_BODY = {
+  expectedRevision: 1,
+  ...SCHEDULE_BODY,
+  rule: { ...rule, expression: "30 8 * * 1-5" },
+};
+export const PATCH_BODY = { expectedRevision: 1, notes: "Asked for by the sales team" };
+export const PREVIEW_BODY = { rule, count: 5 };
+export const RUN_BODY = { job, payload };
+export const RUN_NOW_BODY = { payload };
+export const NOTE_BODY = { note: "Maintenance" };
+
+const work = {
+  job,
+  class: "short",
+  priority: "normal",
+  retry: { maxAttempts: 3, maxElapsedMs: 86_400_000, baseMs: 1000, capMs: 300_000 },
+  attemptTimeoutMs: 900_000,
+} as const;
+
+const definition = {
+  ...work,
+  rule,
+  runIfPast: false,
+  overlap: { policy: "forbid" },
+  misfire: { policy: "latest", graceMs: 60_000, maxCatchUp: 100 },
+  payload,
+} as const;
+
+export const SCHEDULE = {
+  scheduleId: "sch_01kct0v2mz8h3bmq5d0v5x2c9r",
+  revision: 1,
+  status: "active",
+  key: null,
+  name: SCHEDULE_BODY.name,
+  labels: SCHEDULE_BODY.labels,
+  managedBy: null,
+  notes: null,
+  ...definition,
+  nextRunAt: "2026-10-01T13:00:00Z",
+  nextDueAt: "2026-10-01T13:00:00Z",
+  nextRun: { at: "2026-10-01T13:00:00Z", local: "2026-10-01T09:00:00-04:00[America/New_York]" },
+  fault: null,
+  createdAt: "2026-09-30T16:20:00.123456Z",
+  updatedAt: "2026-09-30T16:20:00.123456Z",
+  source: "authority",
+} as const;
+
+export const REVISION = { revision: 1, actor: "key:pk_demo", createdAt: SCHEDULE.createdAt, ...definition } as const;
+
+export const LISTED_RUN = {
+  runId: "run_01kct0v2mz8h3bmq5d0v5x2c9s",
+  scheduleId: SCHEDULE.scheduleId,
+  state: "succeeded",
+  class: "short",
+  trigger: "schedule",
+  job,
+  revision: 1,
+  attempt: 1,
+  scheduledAt: "2026-10-01T13:00:00Z",
+  dueAt: "2026-10-01T13:00:00Z",
+  admittedAt: "2026-10-01T13:00:00.012Z",
+  startedAt: "2026-10-01T13:00:00.034Z",
+  finishedAt: "2026-10-01T13:00:01.5Z",
+  skipReason: null,
+  heldBy: null,
+  cancellationRequested: false,
+  error: null,
+  result: {
+    sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    size: 20_480,
+    mediaType: "text/html; charset=utf-8",
+  },
+  worker: null,
+  leaseUntil: null,
+} as const;
+
+export const RUN = { ...LISTED_RUN, payload, source: "authority" } as const;
+
+export const ATTEMPT = {
+  attempt: 1,
+  worker: "worker-1",
+  startedAt: LISTED_RUN.startedAt,
+  endedAt: LISTED_RUN.finishedAt,
+  outcome: "succeeded",
+  error: null,
+} as const;
+
+export const PROBLEM = {
+  type: "http://127.0.0.1:8080/docs/errors#invalid-request",
+  title: "The request has fields that cannot be accepted",
+  status: 400,
+  detail: 'class: found "shrot"; is not one of the allowed values; allowed: short, long, memory; did you mean "short"?',
+  instance: "/v1/schedules",
+  code: "invalid-request",
+  retryable: false,
+  requestId: "req_01kct0v2mz8h3bmq5d0v5x2c9r",
+  errors: [
+    {
+      field: "class",
+      message: "is not one of the allowed values",
+      found: '"shrot"',
+      allowed: "short, long, memory",
+      didYouMean: "short",
+    },
+  ],
+} as const;
