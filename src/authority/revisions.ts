@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import type { Definition, Payload, Work } from "../domain/definition.ts";
+import type { Definition, Payload } from "../domain/definition.ts";
 import { type CompiledRule, compileRule, type RuleFault } from "../domain/recurrence/compile.ts";
 import type { ZoneSource } from "../domain/recurrence/zone-source.ts";
 import type { Uuid } from "../kernel/ids.ts";
@@ -14,7 +14,6 @@ export type RevisionCache = {
   /** Loads what is missing in one statement; every key is answered or the database is broken. */
   load(db: Queryable, keys: readonly RevisionKey[]): Promise<void>;
   get(key: RevisionKey): Revision;
-  work(key: RevisionKey): Work;
   /** The compiled rule, or why it cannot be computed at present. */
   rule(definition: Definition): { ok: true; rule: CompiledRule } | { ok: false; fault: RuleFault };
 };
@@ -65,9 +64,6 @@ export function createRevisionCache(zones: ZoneSource): RevisionCache {
       const revision = revisions.get(nameOf(key));
       if (revision === undefined) throw new Error(`revision ${nameOf(key)} is not loaded`);
       return revision;
-    },
-    work(key) {
-      return this.get(key).definition;
     },
     rule(definition) {
       const known = compiled.get(definition.rule);

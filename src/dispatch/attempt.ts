@@ -1,6 +1,6 @@
-import { grantUpload } from "../authority/attempts/grant-upload.ts";
-import { stageObject } from "../authority/attempts/stage-object.ts";
 import type { Authority } from "../authority/authority.ts";
+import { grantUpload } from "../authority/objects/grant-upload.ts";
+import { stageObject } from "../authority/objects/stage-object.ts";
 import type { JobContext, StagedOutput } from "../handlers/context.ts";
 import { executeHandler } from "../handlers/execute.ts";
 import { type HandlerFailure, type HandlerOutcome, transientFailure } from "../handlers/outcome.ts";

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { type ClaimOutcome, claimRuns, type Grant } from "../authority/attempts/claim.ts";
+import { type ClaimOutcome, claimRuns } from "../authority/attempts/claim.ts";
+import type { Grant } from "../authority/attempts/grant.ts";
 import type { Authority } from "../authority/authority.ts";
 import { isRefusedItem } from "../authority/refused-item.ts";
 import { trustedUntil } from "../domain/lease.ts";

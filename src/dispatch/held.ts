@@ -1,4 +1,4 @@
-import type { Grant } from "../authority/attempts/claim.ts";
+import type { Grant } from "../authority/attempts/grant.ts";
 import type { Uuid } from "../kernel/ids.ts";
 
 /** Why a running attempt is told to stop. */

@@ -1,4 +1,4 @@
-import type { Grant } from "../authority/attempts/claim.ts";
+import type { Grant } from "../authority/attempts/grant.ts";
 import type { Authority } from "../authority/authority.ts";
 import { announceWorker, dismissWorker, forgetWorkers } from "../authority/dispatch/presence.ts";
 import type { JobRegistry } from "../handlers/registry.ts";

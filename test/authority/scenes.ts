@@ -1,4 +1,4 @@
-import type { Grant } from "../../src/authority/attempts/claim.ts";
+import type { Grant } from "../../src/authority/attempts/grant.ts";
 import type { Definition } from "../../src/domain/definition.ts";
 import { deriveRunId, type Uuid } from "../../src/kernel/ids.ts";
 import type { World } from "../support/world.ts";

@@ -2,16 +2,17 @@ import { randomUUID } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import pg from "pg";
 import { loadBundledTzData } from "../../src/app/tz-data.ts";
-import { type ClaimOutcome, claimRuns, type Grant } from "../../src/authority/attempts/claim.ts";
+import { type ClaimOutcome, claimRuns } from "../../src/authority/attempts/claim.ts";
 import { completeRuns } from "../../src/authority/attempts/complete.ts";
-import { grantUpload } from "../../src/authority/attempts/grant-upload.ts";
-import { stageObject } from "../../src/authority/attempts/stage-object.ts";
+import type { Grant } from "../../src/authority/attempts/grant.ts";
 import {
   type Authority,
   type AuthoritySettings,
   createAuthority,
   type Signals,
 } from "../../src/authority/authority.ts";
+import { grantUpload } from "../../src/authority/objects/grant-upload.ts";
+import { stageObject } from "../../src/authority/objects/stage-object.ts";
 import { type DispatchPlan, leaveToRelay } from "../../src/authority/runs/bear.ts";
 import { materialize } from "../../src/authority/runs/materialize.ts";
 import { createSchedule } from "../../src/authority/schedules/create-schedule.ts";

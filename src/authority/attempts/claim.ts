@@ -1,8 +1,5 @@
 import { decideClaim } from "../../domain/claim.ts";
-import type { Job, Payload, Work } from "../../domain/definition.ts";
-import { ATTEMPT_LIMIT_MS, type ResourceClass } from "../../domain/definition.ts";
-import { type Fence, fenceOf } from "../../domain/fence.ts";
-import type { Instant } from "../../kernel/clock.ts";
+import { fenceOf } from "../../domain/fence.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import type { Transaction } from "../../store/database.ts";
 import { insertAttempts, readGrantsOf, type SavedGrant, startLiveRuns } from "../../store/rows/grants.ts";
@@ -14,7 +11,6 @@ import {
   type OutboxRow,
   readOutboxIds,
 } from "../../store/rows/outbox.ts";
-import { readOwnWork } from "../../store/rows/own-work.ts";
 import {
   addUsage,
   countLanes,
@@ -28,6 +24,7 @@ import type { Authority } from "../authority.ts";
 import { lookAgain, transactOrRefuse } from "../refusal.ts";
 import { readServer } from "../server.ts";
 import { type Departure, depart } from "./depart.ts";
+import { type AttemptIdentity, type Grant, toGrants } from "./grant.ts";
 import { type PutBack, putBack } from "./put-back.ts";
 
 /** One hint that a worker fetched, or one outbox row taken directly. */
@@ -43,22 +40,6 @@ export type ClaimRequest = {
   repeated: boolean;
 };
 
-/** Leave to run one attempt. The worker's trust in it counts from before it sent the claim. */
-export type Grant = {
-  runId: Uuid;
-  scheduleId: Uuid | null;
-  tenantId: Uuid;
-  class: string;
-  scheduledAt: Instant;
-  dueAt: Instant;
-  startedAt: Instant;
-  attempt: number;
-  fence: Fence;
-  deadlineAt: Instant;
-  job: Job;
-  payload: Payload;
-};
-
 export type ClaimOutcome = {
   grants: Grant[];
   /** Hints that may be acknowledged: all of them, once the claim has committed. */
@@ -68,7 +49,8 @@ export type ClaimOutcome = {
 /**
  * Turns hints into attempts.
  * Locks   outbox rows and live runs, skipping what others hold; blocked siblings if a run ends here; usage last.
- * Time    authority time and fences, read after the usage rows are locked.
+ * Time    authority time and fences, read after every lock that decides; the usage of lanes without a limit is counted
+ *         later and decides nothing.
  * Writes  outbox (rows deleted, what does not fit put back), live_run, attempt, usage.
  * Replay  a repeat of the claim waits for its outbox rows, then finds its claim id: the same grants.
  */
@@ -249,50 +231,6 @@ function claimView(run: LiveRun) {
   };
 }
 
-type Identity = { runId: Uuid; attempt: number; fence: Fence; startedAt: Instant };
-
-function identityOf(run: SavedGrant): Identity {
+function identityOf(run: SavedGrant): AttemptIdentity {
   return { runId: run.id, attempt: run.attempt, fence: run.fence!, startedAt: run.attempt_started_at };
-}
-
-/** Adds what the run is to do: from its immutable revision, or from its own row where it brought its own work. */
-async function toGrants(
-  authority: Authority,
-  tx: Transaction,
-  runs: readonly LiveRun[],
-  identities: readonly Identity[],
-): Promise<Grant[]> {
-  const keyed = runs.filter((run) => run.schedule_id !== null && run.revision !== null);
-  await authority.revisions.load(
-    tx,
-    keyed.map((run) => ({ scheduleId: run.schedule_id!, revision: run.revision! })),
-  );
-  const own = await readOwnWork(
-    tx,
-    runs.filter((run) => run.own_work),
-  );
-  return runs.map((run, i) => {
-    const identity = identities[i]!;
-    const mine = own.get(run.id);
-    const revision =
-      run.schedule_id === null || run.revision === null
-        ? undefined
-        : authority.revisions.get({ scheduleId: run.schedule_id, revision: run.revision });
-    const work: Work = mine?.job ?? revision!.definition;
-    const limitMs = Math.min(
-      work.attemptTimeoutMs,
-      ATTEMPT_LIMIT_MS[run.class as ResourceClass] ?? work.attemptTimeoutMs,
-    );
-    return {
-      ...identity,
-      scheduleId: run.schedule_id,
-      tenantId: run.tenant_id,
-      class: run.class,
-      scheduledAt: run.scheduled_at,
-      dueAt: run.due_at,
-      deadlineAt: run.deadline_at ?? identity.startedAt + limitMs,
-      job: work.job,
-      payload: mine?.payload ?? revision!.payload,
-    };
-  });
 }

@@ -4,8 +4,9 @@ import type { Uuid } from "../../kernel/ids.ts";
 import { lockLiveRunsSkipping } from "../../store/rows/live-runs.ts";
 import { announce } from "../announce.ts";
 import type { Authority } from "../authority.ts";
+import { loadAssignments } from "./assignment.ts";
 import { type Departure, depart } from "./depart.ts";
-import { decideFailure, loadWorks } from "./fail.ts";
+import { decideFailure } from "./fail.ts";
 
 /**
  * Ends attempts whose leases ran out. An expired lease proves nothing about its worker; the next fence does the rest.
@@ -25,7 +26,7 @@ export async function expireLeases(
   if (runIds.length === 0) return 0;
   const done = await authority.transact("expire", async (tx) => {
     const live = await lockLiveRunsSkipping(tx, runIds);
-    const works = await loadWorks(authority, tx, [...live.values()]);
+    const assignments = await loadAssignments(authority, tx, [...live.values()]);
     await authority.faults.reach("expire:locked");
     const nowAt = await tx.authorityNow();
     const departures: Departure[] = [];
@@ -56,7 +57,10 @@ export async function expireLeases(
           failure,
           deadLetterReason: "crash-loop",
         });
-      } else departures.push(decideFailure(run, works.get(run.id)!, failure, "expired", nowAt, authority.chance()));
+      } else
+        departures.push(
+          decideFailure(run, assignments.get(run.id)!.work, failure, "expired", nowAt, authority.chance()),
+        );
     }
     const intents = await depart(tx, departures, nowAt);
     return { departures, intents, nowAt };

@@ -4,11 +4,10 @@ import { decideRetry, type Failure } from "../../domain/retry.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { storableText } from "../../kernel/storable.ts";
-import type { Transaction } from "../../store/database.ts";
 import { type LiveRun, lockLiveRuns } from "../../store/rows/live-runs.ts";
-import { readOwnWork } from "../../store/rows/own-work.ts";
 import { announce } from "../announce.ts";
 import type { Authority } from "../authority.ts";
+import { loadAssignments } from "./assignment.ts";
 import { type Departure, depart } from "./depart.ts";
 
 export type FailureReport = { runId: Uuid; fence: Fence; failure: Failure };
@@ -32,7 +31,7 @@ export async function failRuns(
 ): Promise<readonly FailOutcome[]> {
   const done = await authority.transact("fail", async (tx) => {
     const live = await lockLiveRuns(tx, [...new Set(reports.map((report) => report.runId))]);
-    const works = await loadWorks(authority, tx, [...live.values()]);
+    const assignments = await loadAssignments(authority, tx, [...live.values()]);
     const nowAt = await tx.authorityNow();
     const departures: Departure[] = [];
     const outcomes = reports.map((report): FailOutcome => {
@@ -42,7 +41,7 @@ export async function failRuns(
       live.delete(report.runId);
       const departure = decideFailure(
         run,
-        works.get(run.id)!,
+        assignments.get(run.id)!.work,
         storable(report.failure),
         "failed",
         nowAt,
@@ -89,27 +88,4 @@ function outcomeOf(departure: Departure, run: LiveRun): FailOutcome {
   if (departure.kind === "retry") return { kind: "retrying", notBefore: departure.notBefore, attempt: run.attempt };
   if (departure.state === "canceled") return { kind: "canceled" };
   return { kind: "failed", reason: departure.deadLetterReason ?? "permanent" };
-}
-
-/** The work of each run: of its revision, or its own. */
-export async function loadWorks(
-  authority: Authority,
-  tx: Transaction,
-  runs: readonly LiveRun[],
-): Promise<Map<Uuid, Work>> {
-  const keyed = runs.filter((run) => run.schedule_id !== null && run.revision !== null);
-  await authority.revisions.load(
-    tx,
-    keyed.map((run) => ({ scheduleId: run.schedule_id!, revision: run.revision! })),
-  );
-  const own = await readOwnWork(
-    tx,
-    runs.filter((run) => run.own_work),
-  );
-  return new Map(
-    runs.map((run) => [
-      run.id,
-      own.get(run.id)?.job ?? authority.revisions.work({ scheduleId: run.schedule_id!, revision: run.revision! }),
-    ]),
-  );
 }

@@ -1,0 +1,34 @@
+import type { Payload, Work } from "../../domain/definition.ts";
+import type { Uuid } from "../../kernel/ids.ts";
+import type { Transaction } from "../../store/database.ts";
+import type { LiveRun } from "../../store/rows/live-runs.ts";
+import { readOwnWork } from "../../store/rows/own-work.ts";
+import type { Authority } from "../authority.ts";
+
+/** What a run is to do: from its immutable revision, or from its own row where it brought its own work or payload. */
+export type Assignment = { work: Work; payload: Payload };
+
+export async function loadAssignments(
+  authority: Authority,
+  tx: Transaction,
+  runs: readonly LiveRun[],
+): Promise<Map<Uuid, Assignment>> {
+  const keys = runs.flatMap(({ schedule_id, revision }) =>
+    schedule_id === null || revision === null ? [] : [{ scheduleId: schedule_id, revision }],
+  );
+  await authority.revisions.load(tx, keys);
+  const own = await readOwnWork(
+    tx,
+    runs.filter((run) => run.own_work),
+  );
+  return new Map(
+    runs.map((run) => {
+      const mine = own.get(run.id);
+      if (run.schedule_id === null || run.revision === null) {
+        return [run.id, { work: mine!.job!, payload: mine!.payload! }];
+      }
+      const revision = authority.revisions.get({ scheduleId: run.schedule_id, revision: run.revision });
+      return [run.id, { work: mine?.job ?? revision.definition, payload: mine?.payload ?? revision.payload }];
+    }),
+  );
+}

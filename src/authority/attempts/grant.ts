@@ -1,0 +1,53 @@
+import { ATTEMPT_LIMIT_MS, type Job, type Payload, type ResourceClass } from "../../domain/definition.ts";
+import type { Fence } from "../../domain/fence.ts";
+import type { Instant } from "../../kernel/clock.ts";
+import type { Uuid } from "../../kernel/ids.ts";
+import type { Transaction } from "../../store/database.ts";
+import type { LiveRun } from "../../store/rows/live-runs.ts";
+import type { Authority } from "../authority.ts";
+import { loadAssignments } from "./assignment.ts";
+
+/** Leave to run one attempt. The worker's trust in it counts from before it sent the claim. */
+export type Grant = {
+  runId: Uuid;
+  scheduleId: Uuid | null;
+  tenantId: Uuid;
+  class: string;
+  scheduledAt: Instant;
+  dueAt: Instant;
+  startedAt: Instant;
+  attempt: number;
+  fence: Fence;
+  deadlineAt: Instant;
+  job: Job;
+  payload: Payload;
+};
+
+/** What makes an attempt this one and no other. */
+export type AttemptIdentity = Pick<Grant, "runId" | "attempt" | "fence" | "startedAt">;
+
+/** Adds to each identity what its run is to do, and until when at the latest. */
+export async function toGrants(
+  authority: Authority,
+  tx: Transaction,
+  runs: readonly LiveRun[],
+  identities: readonly AttemptIdentity[],
+): Promise<Grant[]> {
+  const assignments = await loadAssignments(authority, tx, runs);
+  return runs.map((run, i) => {
+    const identity = identities[i]!;
+    const { work, payload } = assignments.get(run.id)!;
+    const classLimitMs = ATTEMPT_LIMIT_MS[run.class as ResourceClass] ?? work.attemptTimeoutMs;
+    return {
+      ...identity,
+      scheduleId: run.schedule_id,
+      tenantId: run.tenant_id,
+      class: run.class,
+      scheduledAt: run.scheduled_at,
+      dueAt: run.due_at,
+      deadlineAt: run.deadline_at ?? identity.startedAt + Math.min(work.attemptTimeoutMs, classLimitMs),
+      job: work.job,
+      payload,
+    };
+  });
+}
