@@ -4,8 +4,8 @@ import { createAct } from "./act.ts";
 import { doctorCommand } from "./doctor.ts";
 import { explain } from "./explain.ts";
 import { roleCommands } from "./roles.ts";
-import { runsCommand } from "./runs.ts";
-import { schedulesCommand } from "./schedules.ts";
+import { runsCommand } from "./runs/runs.ts";
+import { schedulesCommand } from "./schedules/schedules.ts";
 import { settingsOf } from "./settings.ts";
 import { EXIT } from "./usage.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { withFinalNewline } from "../../../src/app/cli/run-result.ts";
+import { withFinalNewline } from "../../../src/app/cli/runs/run-result.ts";
 
 async function ended(...chunks: string[]): Promise<string> {
   async function* bytes() {

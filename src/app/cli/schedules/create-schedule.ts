@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
-import type { Rule, ScheduleDraft } from "../../client/types.ts";
-import { messageOf } from "../../kernel/errors.ts";
-import type { Act } from "./act.ts";
-import { printJson, printLine, printTable } from "./print.ts";
-import { type ClientOptions, clientFor, withClientOptions } from "./target.ts";
-import { UsageError } from "./usage.ts";
-import { showNext, showRule } from "./words.ts";
+import type { Rule, ScheduleDraft } from "../../../client/types.ts";
+import { messageOf } from "../../../kernel/errors.ts";
+import type { Act } from "../act.ts";
+import { printJson, printLine, printTable } from "../print.ts";
+import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
+import { UsageError } from "../usage.ts";
+import { showNext, showRule } from "../words.ts";
 
 type CreateOptions = ClientOptions & {
   name: string;

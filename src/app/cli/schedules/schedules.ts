@@ -1,13 +1,13 @@
 import type { Command } from "commander";
-import type { Schedule } from "../../client/types.ts";
-import type { Act } from "./act.ts";
+import type { Schedule } from "../../../client/types.ts";
+import type { Act } from "../act.ts";
+import { pageOptions, readLimit } from "../page.ts";
+import { printFields, printJson, printLine, printNote, printTable } from "../print.ts";
+import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
+import { showJob, showNext, showRule, showUtc } from "../words.ts";
 import { changeScheduleCommands } from "./change-schedule.ts";
 import { createScheduleCommand } from "./create-schedule.ts";
-import { pageOptions, readLimit } from "./page.ts";
-import { printFields, printJson, printLine, printNote, printTable } from "./print.ts";
 import { readScheduleRef } from "./schedule-ref.ts";
-import { type ClientOptions, clientFor, withClientOptions } from "./target.ts";
-import { showJob, showNext, showRule, showUtc } from "./words.ts";
 
 type ListOptions = ClientOptions & { status?: string; label?: string; limit: string; after?: string };
 

@@ -1,13 +1,13 @@
 import type { Command } from "commander";
-import type { Attempt, Run } from "../../client/types.ts";
-import type { Act } from "./act.ts";
-import { pageOptions, readLimit } from "./page.ts";
-import { printFields, printJson, printLine, printNote, printTable } from "./print.ts";
+import type { Attempt, Run } from "../../../client/types.ts";
+import type { Act } from "../act.ts";
+import { pageOptions, readLimit } from "../page.ts";
+import { printFields, printJson, printLine, printNote, printTable } from "../print.ts";
+import { readScheduleRef } from "../schedules/schedule-ref.ts";
+import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
+import { showBytes, showJob, showUtc } from "../words.ts";
 import { resultCommand } from "./run-result.ts";
-import { readScheduleRef } from "./schedule-ref.ts";
-import { type ClientOptions, clientFor, withClientOptions } from "./target.ts";
 import { watchCommand } from "./watch.ts";
-import { showBytes, showJob, showUtc } from "./words.ts";
 
 type Filters = { state?: string; class?: string; trigger?: string; from?: string; to?: string; after?: string };
 type ListOptions = ClientOptions & Filters & { schedule?: string; limit: string };

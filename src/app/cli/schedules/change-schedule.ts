@@ -1,9 +1,9 @@
 import type { Command } from "commander";
-import type { Act } from "./act.ts";
-import { printJson, printLine } from "./print.ts";
+import type { Act } from "../act.ts";
+import { printJson, printLine } from "../print.ts";
+import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
+import { showNext } from "../words.ts";
 import { readScheduleRef } from "./schedule-ref.ts";
-import { type ClientOptions, clientFor, withClientOptions } from "./target.ts";
-import { showNext } from "./words.ts";
 
 /** What is done to one schedule, named by id or key:<key>. */
 export function changeScheduleCommands(group: Command, act: Act): void {

@@ -1,4 +1,4 @@
-import { UsageError } from "./usage.ts";
+import { UsageError } from "../usage.ts";
 
 /** What names a schedule, or a refusal that says how a key is written: a bare one would just not be found. */
 export function readScheduleRef(text: string): string {

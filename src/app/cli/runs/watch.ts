@@ -1,14 +1,14 @@
 import type { Command } from "commander";
-import type { Client } from "../../client/client.ts";
-import type { ListedRun, Run, RunState } from "../../client/types.ts";
-import { type Clock, systemClock } from "../../kernel/clock.ts";
-import type { Act } from "./act.ts";
-import { printJson, printLine, printNote, visible } from "./print.ts";
-import { readScheduleRef } from "./schedule-ref.ts";
-import { type ClientOptions, clientFor, withClientOptions } from "./target.ts";
-import { EXIT, UsageError } from "./usage.ts";
+import type { Client } from "../../../client/client.ts";
+import type { ListedRun, Run, RunState } from "../../../client/types.ts";
+import { type Clock, systemClock } from "../../../kernel/clock.ts";
+import type { Act } from "../act.ts";
+import { printJson, printLine, printNote, visible } from "../print.ts";
+import { readScheduleRef } from "../schedules/schedule-ref.ts";
+import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
+import { EXIT, UsageError } from "../usage.ts";
+import { showUtc } from "../words.ts";
 import { sayWaiting } from "./waiting.ts";
-import { showUtc } from "./words.ts";
 
 type WatchOptions = ClientOptions & { schedule?: string; newest: string; timeout?: string };
 

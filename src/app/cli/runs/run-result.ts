@@ -2,12 +2,12 @@ import { createWriteStream, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { Command } from "commander";
-import { download } from "../../client/download.ts";
-import type { Act } from "./act.ts";
-import { printFields, printJson, printLine } from "./print.ts";
-import { type ClientOptions, clientFor, withClientOptions } from "./target.ts";
-import { UsageError } from "./usage.ts";
-import { showBytes, showUtc } from "./words.ts";
+import { download } from "../../../client/download.ts";
+import type { Act } from "../act.ts";
+import { printFields, printJson, printLine } from "../print.ts";
+import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
+import { UsageError } from "../usage.ts";
+import { showBytes, showUtc } from "../words.ts";
 
 type ResultOptions = ClientOptions & { output?: string };
 

@@ -1,6 +1,6 @@
-import type { Client } from "../../client/client.ts";
-import { visible } from "./print.ts";
-import { showUtc } from "./words.ts";
+import type { Client } from "../../../client/client.ts";
+import { visible } from "../print.ts";
+import { showUtc } from "../words.ts";
 
 /** What is waited for while there is no run yet: the run that is due first, of this schedule or of all. */
 export async function sayWaiting(client: Client, ref: string | undefined): Promise<string> {
