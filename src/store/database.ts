@@ -40,8 +40,14 @@ export type Database = Queryable & {
   transact<T>(options: TransactionOptions, work: (tx: Transaction) => Promise<T>): Promise<T>;
   /** Runs text that is no prepared statement (DDL, tests). */
   run(text: string): Promise<void>;
+  /** Lets running statements end, for some seconds; then their connections are cut. */
   close(): Promise<void>;
 };
+
+/** Longest wait for a plain statement: a connection that fell silent must not hold up a loop, or its end, for ever. */
+const STATEMENT_DEADLINE_MS = 30_000;
+/** Whoever closes has stopped its work before: what still runs is stuck. */
+const CLOSE_DEADLINE_MS = 5_000;
 
 const TYPES = new Map<number, (text: string) => unknown>([
   [1184, parseInstant], // timestamptz → epoch ms
@@ -82,7 +88,14 @@ export function createDatabase(options: {
   applicationName: string;
   clock: Clock;
   log: Log;
+  /**
+   * Longest wait for the answer to one plain `query` or `run`; past it the connection is cut and the error says
+   * `outcome-unknown`, which may be tried again.
+   */
+  statementDeadlineMs?: number;
 }): Database {
+  const { clock, statementDeadlineMs = STATEMENT_DEADLINE_MS } = options;
+  const open = new Set<pg.PoolClient>();
   const pool = new pg.Pool({
     connectionString: options.url,
     max: options.maxConnections,
@@ -93,17 +106,49 @@ export function createDatabase(options: {
     types,
   });
   // A client the pool has let go of may still hear that its server went away; unheard, that would end the process.
-  pool.on("connect", (client) => client.on("error", () => undefined));
+  pool.on("connect", (client) => {
+    client.on("error", () => undefined);
+    open.add(client);
+    client.once("end", () => open.delete(client));
+  });
   pool.on("error", (error) => options.log.warn({ reason: messageOf(error) }, "an idle database connection was lost"));
   let closed: Promise<void> | undefined;
 
+  async function endPool(): Promise<void> {
+    const deadline = clock.after(CLOSE_DEADLINE_MS, () => {
+      for (const client of open) cut(client, new Error("the database is being closed"));
+    });
+    await pool.end();
+    deadline.cancel();
+  }
+
+  /** One statement on a connection of its own, within the deadline. */
+  async function alone<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    const client = await connect(pool);
+    let broken: Error | undefined;
+    const deadline = clock.after(statementDeadlineMs, () => {
+      broken = new Error(`no answer within ${statementDeadlineMs} ms`);
+      cut(client, broken);
+    });
+    try {
+      return await work(client);
+    } catch (error) {
+      if (broken !== undefined) throw outcomeUnknown("the database did not answer in time", broken);
+      if (isConnectionLoss(error)) broken = error as Error;
+      throw error;
+    } finally {
+      deadline.cancel();
+      client.release(broken);
+    }
+  }
+
   return {
-    async query<Row>(statement: Statement, values: readonly unknown[] = []) {
-      return queryWith<Row>(pool, statement, values);
+    query<Row>(statement: Statement, values: readonly unknown[] = []) {
+      return alone((client) => queryWith<Row>(client, statement, values));
     },
 
     async run(text) {
-      await pool.query(text);
+      await alone((client) => client.query(text));
     },
 
     async transact(transaction, work) {
@@ -119,12 +164,9 @@ export function createDatabase(options: {
         broken ??= error;
       };
       client.on("error", onError);
-      const deadline = options.clock.after(transaction.deadlineMs, () => {
+      const deadline = clock.after(transaction.deadlineMs, () => {
         broken = new Error(`no answer within ${transaction.deadlineMs} ms`);
-        // Ends the socket at once, so that every pending query of this client fails.
-        (client as unknown as { connection: { stream: { destroy(error: Error): void } } }).connection.stream.destroy(
-          broken,
-        );
+        cut(client, broken);
       });
       const tx: Transaction = {
         query: (statement, values = []) => queryWith(client, statement, values),
@@ -161,17 +203,18 @@ export function createDatabase(options: {
     },
 
     close() {
-      closed ??= pool.end();
+      closed ??= endPool();
       return closed;
     },
   };
 }
 
-async function queryWith<Row>(
-  client: pg.Pool | pg.PoolClient,
-  statement: Statement,
-  values: readonly unknown[],
-): Promise<Row[]> {
+/** Ends the socket at once, so that every pending query of this client fails. */
+function cut(client: pg.PoolClient, reason: Error): void {
+  (client as unknown as { connection: { stream: { destroy(error: Error): void } } }).connection.stream.destroy(reason);
+}
+
+async function queryWith<Row>(client: pg.PoolClient, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
   const encoded = values.map((value, i) => {
     const type = statement.arrays.get(i);
     return type === undefined || !Array.isArray(value) ? value : encodeArray(type, value);
