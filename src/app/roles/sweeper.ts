@@ -7,6 +7,7 @@ import { createClaimedHints } from "../../loops/claimed-hints.ts";
 import { createGaugeReader } from "../../loops/gauge-reader.ts";
 import { createHintSweeper } from "../../loops/hint-sweeper.ts";
 import { createLeaseSweeper } from "../../loops/lease-sweeper.ts";
+import { createReconciler } from "../../loops/reconciler.ts";
 import type { Core } from "../core.ts";
 
 /** Repairs what was lost: leases of dead workers, hints that Redis does not have any more. */
@@ -15,6 +16,7 @@ export function sweeperRole(core: Core): Service[] {
   const services: Service[] = [
     createLoop(createLeaseSweeper({ authority }), core),
     createLoop(createGaugeReader({ authority, classes: CLASSES }), core),
+    createLoop(createReconciler({ authority }), core),
   ];
   if (redis !== undefined) {
     const { connection } = redis;

@@ -1,0 +1,61 @@
+import { freeGuards, slotsOf } from "../../domain/guard.ts";
+import type { Uuid } from "../../kernel/ids.ts";
+import { sql } from "../../store/database.ts";
+import { lockCursor } from "../../store/rows/cursors.ts";
+import { lockEveryRunOf } from "../../store/rows/live-runs.ts";
+import { handOn } from "../attempts/hand-on.ts";
+import type { Authority } from "../authority.ts";
+import { lookAgain, transactOrRefuse } from "../refusal.ts";
+
+const FIND = sql(
+  "idle_guards_find",
+  `select l.schedule_id as "scheduleId", c.revision, count(l.guard)::int as holders
+     from live_run l join schedule_cursor c on c.schedule_id = l.schedule_id
+    group by l.schedule_id, c.revision
+   having bool_or(l.guard is null)
+    limit $1`,
+);
+
+type Candidate = { scheduleId: Uuid; revision: number; holders: number };
+
+/**
+ * Gives guards that nobody holds to the runs that wait for them: a blocked run behind no holder would block its
+ * schedule for ever.
+ * Locks   the cursor, then every open run of the schedule (two rounds), as an edit does.
+ * Writes  live_run (guard), outbox. Replay: nothing.
+ */
+export async function fillIdleGuards(authority: Authority, limit: number): Promise<number> {
+  const candidates = await authority.db.query<Candidate>(FIND, [limit]);
+  await authority.revisions.load(authority.db, candidates);
+  let filled = 0;
+  for (const candidate of candidates) {
+    const { overlap } = authority.revisions.get(candidate).definition;
+    if (candidate.holders < slotsOf(overlap)) filled += await fillOne(authority, candidate.scheduleId);
+  }
+  authority.metrics.repairs.inc({ kind: "idle-guard" }, filled);
+  if (filled > 0) authority.signals.outboxGrew(0);
+  return filled;
+}
+
+function fillOne(authority: Authority, scheduleId: Uuid): Promise<number> {
+  return transactOrRefuse(authority, "fill-guards", async (tx) => {
+    const cursor = await lockCursor(tx, scheduleId);
+    if (cursor === undefined) return 0;
+    const open = await lockEveryRunOf(tx, scheduleId);
+    if (open === undefined) lookAgain();
+    await authority.revisions.load(tx, [{ scheduleId, revision: cursor.revision }]);
+    const slots = slotsOf(authority.revisions.get({ scheduleId, revision: cursor.revision }).definition.overlap);
+    const blocked = open.filter((run) => run.guard === null);
+    const held = new Set(open.flatMap((run) => (run.guard === null ? [] : [run.guard])));
+    const free =
+      slots === Number.POSITIVE_INFINITY
+        ? blocked.map((run) => run.id)
+        : freeGuards(scheduleId, slots, held).slice(0, Math.min(blocked.length, slots - held.size));
+    const intents = await handOn(
+      tx,
+      free.map((guard) => ({ scheduleId, guard })),
+      await tx.authorityNow(),
+    );
+    return intents.length;
+  });
+}
