@@ -36,6 +36,8 @@ export function createHeartbeats(options: { authority: Authority; held: HeldAtte
   }
 
   function look(): void {
+    // First: whatever goes wrong below, there is a next look.
+    if (!stopped) timer = clock.after(LOOK_EVERY_MS, look);
     const nowMs = clock.monotonic();
     for (const attempt of held.all()) {
       if (nowMs >= attempt.deadlineMs) tell(attempt, "deadline");
@@ -46,7 +48,6 @@ export function createHeartbeats(options: { authority: Authority; held: HeldAtte
         beating = undefined;
       });
     }
-    if (!stopped) timer = clock.after(LOOK_EVERY_MS, look);
   }
 
   function isAnyDue(nowMs: number): boolean {

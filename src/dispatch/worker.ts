@@ -1,6 +1,7 @@
 import type { Grant } from "../authority/attempts/grant.ts";
 import type { Authority } from "../authority/authority.ts";
 import { announceWorker, dismissWorker, forgetWorkers } from "../authority/dispatch/presence.ts";
+import { describeThrown } from "../handlers/outcome.ts";
 import type { JobRegistry } from "../handlers/registry.ts";
 import type { RunReader } from "../handlers/run-reader.ts";
 import { messageOf } from "../kernel/errors.ts";
@@ -108,11 +109,14 @@ export function createWorker(options: WorkerOptions): Worker {
       held.add(attempt);
       slots.take(grant.class, 1);
       fairness.started(grant.tenantId, grant.class, 1);
-      void runAttempt(tools, attempt).finally(() => {
-        held.remove(attempt);
-        fairness.ended(grant.tenantId, grant.class, 1);
-        slots.giveBack(grant.class, 1);
-      });
+      void runAttempt(tools, attempt)
+        // It says that it never rejects; should it be wrong, one attempt is lost and not the process.
+        .catch((error) => log.error({ reason: describeThrown(error) }, "an attempt was lost; its lease will end it"))
+        .finally(() => {
+          held.remove(attempt);
+          fairness.ended(grant.tenantId, grant.class, 1);
+          slots.giveBack(grant.class, 1);
+        });
     }
   }
 

@@ -44,34 +44,55 @@ export function permanentFailure(code: string, message: string, options: { cause
 }
 
 /**
- * Whatever was thrown, as an outcome. A JobFailure says itself what it is; after an abort the rest is `aborted`;
- * anything unknown is transient (`handler-error`), because a retry is bounded and a lost run is not.
+ * Whatever was thrown, as an outcome. Never throws, whatever a stranger threw. A JobFailure says itself what it is;
+ * after an abort the rest is `aborted`; anything unknown is transient (`handler-error`), because a retry is bounded and
+ * a lost run is not.
  */
 export function failureOf(thrown: unknown, signal: AbortSignal): HandlerFailure {
-  if (thrown instanceof JobFailure) {
-    return {
+  return (
+    findDeclared(thrown) ?? {
       kind: "failed",
-      transient: thrown.transient,
-      code: storableText(thrown.code, CODE_LIMIT),
-      message: storableText(thrown.message),
-      ...retryAfter(thrown.retryAfterMs),
-    };
-  }
-  const code = signal.aborted ? "aborted" : "handler-error";
-  return { kind: "failed", transient: true, code, message: storableText(describe(thrown)) };
+      transient: true,
+      code: signal.aborted ? "aborted" : UNKNOWN_CODE,
+      message: describeThrown(thrown),
+    }
+  );
 }
 
+const UNKNOWN_CODE = "handler-error";
 const CODE_LIMIT = 100;
+const NO_MESSAGE = "The job failed without a message";
+
+/** The types of a JobFailure are promises of its caller only: a code may be an HTTP status, or missing. */
+function findDeclared(thrown: unknown): HandlerFailure | undefined {
+  try {
+    if (!(thrown instanceof JobFailure)) return undefined;
+    return {
+      kind: "failed",
+      transient: thrown.transient !== false,
+      code: textOr(thrown.code, UNKNOWN_CODE, CODE_LIMIT),
+      message: textOr(thrown.message, NO_MESSAGE),
+      ...retryAfter(thrown.retryAfterMs),
+    };
+  } catch {
+    // A proxy, or a getter of its own: it cannot even be asked what it is.
+    return undefined;
+  }
+}
+
+function textOr(found: unknown, fallback: string, limit?: number): string {
+  const text = typeof found === "string" || typeof found === "number" ? String(found) : "";
+  return text === "" ? fallback : storableText(text, limit);
+}
 
 function retryAfter(ms: number | undefined) {
   return ms !== undefined && Number.isFinite(ms) && ms > 0 ? { retryAfterMs: Math.ceil(ms) } : {};
 }
 
-/** A thrown value can be anything, also an object whose own toString throws. */
-function describe(thrown: unknown): string {
+/** Storable words for a thrown value, which can be anything, also an object whose own toString throws. Never throws. */
+export function describeThrown(thrown: unknown): string {
   try {
-    const text = messageOf(thrown);
-    return typeof text === "string" && text !== "" ? text : "The job failed without a message";
+    return textOr(messageOf(thrown), NO_MESSAGE);
   } catch {
     return "The job threw something that cannot be shown";
   }

@@ -109,6 +109,26 @@ it.each([
   expect(outcome).toEqual({ kind: "failed", transient: true, code: "handler-error", message });
 });
 
+it.each([
+  ["an HTTP status as code", transientFailure(503 as never, "upstream"), { code: "503", message: "upstream" }],
+  ["no code", transientFailure(undefined as never, "upstream"), { code: "handler-error", message: "upstream" }],
+  ["a code that throws", transientFailure({ toString: null } as never, "x"), { code: "handler-error", message: "x" }],
+  ["a proxy", hostileProxy(), { code: "handler-error", message: "The job threw something that cannot be shown" }],
+  ["no message", Object.assign(new Error(), { message: 7n }), { message: "The job failed without a message" }],
+])("whatever a job throws, it is its own failure and nobody else's: %s", async (_, thrown, told) => {
+  const outcome = await attempt(() => {
+    throw thrown;
+  });
+  expect(outcome).toMatchObject({ kind: "failed", transient: true, ...told });
+});
+
+function hostileProxy(): object {
+  const no = () => {
+    throw new Error("no");
+  };
+  return new Proxy({}, { getPrototypeOf: no, get: no });
+}
+
 it("an error message of any length is bounded", async () => {
   const outcome = await attempt(() => Promise.reject(new Error("📈".repeat(50_000))));
   expect(outcome).toMatchObject({ message: expect.stringMatching(/^(📈)+ …$/u) });

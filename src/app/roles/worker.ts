@@ -9,6 +9,7 @@ import { createReminder } from "../../loops/reminder.ts";
 import { runsBetween } from "../../store/reads/run-summary.ts";
 import type { Core } from "../core.ts";
 import { openObjects } from "../objects.ts";
+import { createStrayFaults } from "../stray-faults.ts";
 
 /** Wake-ups tell of news at once; this is how long a lost one may cost. */
 const LOOK_EVERY_MS = 2_000;
@@ -57,7 +58,9 @@ export function workerRole(core: Core, registry: JobRegistry): Service[] {
       if (!core.redisAvailable()) worker.wake(class_);
     });
   }
-  if (consumer === undefined) return [worker];
+  // First, so that it is stopped last.
+  const strays = createStrayFaults(log);
+  if (consumer === undefined) return [strays, worker];
   const reminder = createReminder({ authority, consumer, redis: { available: core.redisAvailable }, classes: served });
-  return [consumer, createLoop(reminder, core), worker];
+  return [strays, consumer, createLoop(reminder, core), worker];
 }
