@@ -44,9 +44,13 @@ export function redisSource(consumer: Consumer): Source {
 
 /** Straight from the outbox: while Redis does not answer, or where there is none. */
 export function directSource(authority: Authority): Source {
+  /** Calls so far, per class: tenants that are equal otherwise come first in turn. */
+  const turns = new Map<string, number>();
   return {
     async take(class_, slots) {
-      const work = await findDirectWork(authority, class_, slots);
+      const turn = turns.get(class_) ?? 0;
+      turns.set(class_, turn + 1);
+      const work = await findDirectWork(authority, class_, slots, turn);
       const againAt = work.nextAt === null ? undefined : authority.clock.now() + (work.nextAt - work.nowAt);
       return { hints: work.hints.map((hint) => ({ ...hint, class: class_ })), againAt };
     },

@@ -27,3 +27,11 @@ export function roomOf(lanes: readonly LaneDemand[], windowRuns: number): number
     return Math.max(0, Math.min(share, limit) - lane.published);
   });
 }
+
+/** Late work (outbox lane 2) gets this part of a tenant's starts, however much else the tenant has. */
+const LATE_SHARE = 0.05;
+
+/** How many of so many rows are kept for late ones. Less than a whole row comes by `chance`, so that it comes now and then. */
+export function lateRoom(rows: number, chance: number): number {
+  return Math.floor(rows * LATE_SHARE + chance);
+}

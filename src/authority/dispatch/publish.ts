@@ -1,4 +1,5 @@
-import { type LaneDemand, roomOf, windowOf } from "../../domain/window.ts";
+import { type LaneDemand, lateRoom, roomOf, windowOf } from "../../domain/window.ts";
+import type { Chance } from "../../kernel/chance.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Transaction } from "../../store/database.ts";
 import {
@@ -41,7 +42,7 @@ export function publishOutbox(authority: Authority, slots: ReadonlyMap<string, n
     const nextAt = later.length === 0 ? null : Math.min(...later);
     if (due.length === 0) return { rows: [], epoch: server.epoch, nowAt: server.now, held: 0, nextAt };
 
-    const wanted = await roomForAll(tx, due, slots);
+    const wanted = await roomForAll(tx, due, slots, authority.chance);
     const found = wanted.length === 0 ? [] : await findDispatchable(tx, wanted);
     const rows =
       found.length === 0
@@ -61,12 +62,13 @@ export async function hasWaitingRows(authority: Authority): Promise<boolean> {
   return (await findWaitingLanes(authority.db)).length > 0;
 }
 
-type Wanted = { tenantId: string; class: string; rows: number; runs: number };
+type Wanted = { tenantId: string; class: string; rows: number; late: number; runs: number };
 
 async function roomForAll(
   tx: Transaction,
   due: readonly WaitingLane[],
   slots: ReadonlyMap<string, number>,
+  chance: Chance,
 ): Promise<Wanted[]> {
   const published = new Map(
     (await countPublished(tx)).map((row) => [laneKey({ tenantId: row.tenant_id, class: row.class }), row.runs]),
@@ -86,7 +88,8 @@ async function roomForAll(
     const rooms = roomOf(demands, windowOf(slots.get(class_) ?? 0));
     return demands.flatMap((lane, i) => {
       const room = rooms[i]!;
-      return room === 0 ? [] : [{ tenantId: lane.tenantId, class: class_, rows: room, runs: room }];
+      if (room === 0) return [];
+      return [{ tenantId: lane.tenantId, class: class_, rows: room, late: lateRoom(room, chance()), runs: room }];
     });
   });
 }

@@ -51,17 +51,22 @@ const COUNT_PUBLISHED = sql(
      from outbox where published_at is not null group by tenant_id, class`,
 );
 
-/** Rows of lanes that may start now: at most `k` of each, strict before normal before late, then by instant. */
-const TAKE = `from unnest($1::uuid[], $2::text[], $3::int[]) as w (tenant_id, class, k)
+/**
+ * Rows of lanes that may start now: at most `k` of each, strict before normal before late, then by instant; but the
+ * first `late` late rows come before all, so that they are not starved by a tenant that never runs out of others.
+ */
+const TAKE = `from unnest($1::uuid[], $2::text[], $3::int[], $4::int[]) as w (tenant_id, class, k, late)
     cross join lateral (
       select o.id, o.tenant_id, o.class, o.lane, o.runs, o.publish_no
         from (values (0::smallint), (1::smallint), (2::smallint)) as p (lane)
        cross join lateral (
-         select id, tenant_id, class, lane, runs, publish_no, available_at from outbox
+         select id, tenant_id, class, lane, runs, publish_no, available_at,
+                row_number() over (order by available_at, id) as nth
+           from outbox
           where published_at is null and kind = 'run' and class = w.class and tenant_id = w.tenant_id and lane = p.lane
             and available_at <= (select clock_timestamp())
           order by available_at, id limit w.k) o
-       order by o.lane, o.available_at, o.id
+       order by (o.lane = 2 and o.nth <= w.late) desc, o.lane, o.available_at, o.id
        limit w.k) r`;
 const FIND_ROWS = sql(
   "dispatchable_find_rows",
@@ -108,14 +113,16 @@ export function countPublished(db: Queryable): Promise<{ tenant_id: Uuid; class:
   return db.query(COUNT_PUBLISHED);
 }
 
+/** At most `rows` of each lane, of which `late` are kept for late ones, should there be any. */
 export function findDispatchable(
   db: Queryable,
-  wanted: readonly { tenantId: Uuid; class: string; rows: number }[],
+  wanted: readonly { tenantId: Uuid; class: string; rows: number; late: number }[],
 ): Promise<DispatchableRow[]> {
   return db.query<DispatchableRow>(FIND_ROWS, [
     wanted.map((lane) => lane.tenantId),
     wanted.map((lane) => lane.class),
     wanted.map((lane) => lane.rows),
+    wanted.map((lane) => lane.late),
   ]);
 }
 
