@@ -16,10 +16,13 @@ export type Topic = "scanner" | "relay" | "direct";
 
 /** Busy processes have news all the time; others need to hear it only so often. */
 const REMOTE_EVERY_MS = 20;
+/** A relay that was woken looks again by itself soon after: slots that free up in between are not missed. */
+const ROOM_EVERY_MS = 50;
 
 export function createWakes(clock: Clock, waker: Waker | undefined): Wakes {
   const local = new Map<Topic, (() => void)[]>();
   const toldAt = new Map<Topic, number>();
+  let roomToldAt = Number.NEGATIVE_INFINITY;
 
   function wake(topic: Topic): void {
     for (const callback of local.get(topic) ?? []) callback();
@@ -37,8 +40,12 @@ export function createWakes(clock: Clock, waker: Waker | undefined): Wakes {
         wake("relay");
         wake("direct");
       },
-      // The relay polls while work waits for room; it need not hear of every slot.
-      slotsFreed() {},
+      slotsFreed() {
+        const nowMs = clock.monotonic();
+        if (nowMs - roomToldAt < ROOM_EVERY_MS) return;
+        roomToldAt = nowMs;
+        wake("relay");
+      },
     },
     on(topic, callback) {
       local.set(topic, [...(local.get(topic) ?? []), callback]);

@@ -4,8 +4,14 @@ import type { Pass } from "../kernel/loop.ts";
 import type { PublishMarked } from "./publish-marked.ts";
 import type { Windows } from "./windows.ts";
 
-/** How soon to look again while work waits for room: claims make room all the time. */
+/**
+ * How soon to look again while work waits for room: claims make room all the time. Twice as late after each look that
+ * found none, because a tenant parked at its limit may wait for hours; whoever frees a slot wakes the relay.
+ */
 const ROOM_POLL_MS = 20;
+const LONGEST_ROOM_POLL_MS = 500;
+/** Timers end a little early now and then. */
+const TIMER_SLACK_MS = 3;
 
 /**
  * Feeds Redis from the outbox: only what can start, tenants in turn. While Redis is away nothing is marked, and workers
@@ -20,22 +26,31 @@ export function createRelay(options: {
   const { authority, redis, windows, publishMarked } = options;
   /** The last pass found nothing at all: one look is cheaper than a transaction that finds nothing again. */
   let quiet = false;
+  let roomPollMs = 0;
+  let askedForAt = Number.NEGATIVE_INFINITY;
+
   return {
     name: "relay",
     everyMs: 50,
     idleMs: 1_000,
     async pass() {
       if (!redis.available()) return { did: 0, more: false };
+      // Before the time it asked for: it was woken by news, and there may be more of it.
+      const woken = authority.clock.now() < askedForAt - TIMER_SLACK_MS;
       if (quiet && !(await hasWaitingRows(authority))) return { did: 0, more: false };
       await windows.refresh();
       const publication = await publishOutbox(authority, windows.slots);
       quiet = publication.held === 0 && publication.rows.length === 0 && publication.nextAt === null;
       const did = await publishMarked(publication.rows, publication.epoch);
       const processNow = authority.clock.now();
-      if (publication.held > 0 || publication.rows.length > 0)
-        return { did, more: false, nextAt: processNow + ROOM_POLL_MS };
-      if (publication.nextAt === null) return { did, more: false };
-      return { did, more: false, nextAt: processNow + (publication.nextAt - publication.nowAt) };
+      const dueAt = publication.nextAt === null ? undefined : processNow + (publication.nextAt - publication.nowAt);
+      const moved = publication.rows.length > 0;
+      if (publication.held === 0 && !moved) roomPollMs = 0;
+      else if (moved || woken) roomPollMs = ROOM_POLL_MS;
+      else roomPollMs = Math.min(LONGEST_ROOM_POLL_MS, Math.max(ROOM_POLL_MS, 2 * roomPollMs));
+      const pollAt = roomPollMs === 0 ? undefined : processNow + roomPollMs;
+      askedForAt = Math.min(pollAt ?? Number.POSITIVE_INFINITY, dueAt ?? Number.POSITIVE_INFINITY);
+      return askedForAt === Number.POSITIVE_INFINITY ? { did, more: false } : { did, more: false, nextAt: askedForAt };
     },
   };
 }

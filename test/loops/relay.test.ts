@@ -97,6 +97,29 @@ if (redisAvailable) {
     expect((await relay.pass(signal)).did).toBe(2);
   });
 
+  test("a parked tenant is looked at less and less often, and often again once something moved or woke the relay", async () => {
+    const tenantId = await tenantWith(20, "globex");
+    await world.admin.query("insert into usage (tenant_id, class, max_running) values ($1, 'short', 5)", [tenantId]);
+    let nowAt = Date.now();
+    const relay = relayOf({ ...world.authority, clock: { ...world.authority.clock, now: () => nowAt } });
+    const pollMs = async () => (await relay.pass(signal)).nextAt! - nowAt;
+    const pollsMs: number[] = [];
+    for (let looks = 0; looks < 8; looks++) {
+      pollsMs.push(await pollMs());
+      nowAt += pollsMs.at(-1)!;
+    }
+    expect(pollsMs).toEqual([20, 40, 80, 160, 320, 500, 500, 500]);
+    nowAt -= 100;
+    expect(await pollMs()).toBe(20);
+    nowAt += 20;
+    expect(await pollMs()).toBe(40);
+    nowAt += 40;
+    const [grant] = await claimPublished(tenantId, 1);
+    await world.complete(grant!);
+    expect(await pollMs()).toBe(20);
+    expect(await publishedOf(tenantId)).toBe(5);
+  });
+
   test("what is not due yet is not published, and the relay knows when it will be", async () => {
     const tenantId = await tenantWith(1, "globex");
     const availableAt = Date.now() + 5_000;
