@@ -10,6 +10,11 @@ const BATCH = 2_000;
 const SETTLED_AFTER_MS = 3_000;
 /** A hint fetched so long ago and never claimed was in a worker that died. */
 const FETCHED_TOO_LONG_MS = 5_000;
+/**
+ * When a hint was fetched is told by its worker's clock, and that of a dead one may be hours ahead. A fetch from the
+ * future is believed only so long after the row was published, by the database's clock.
+ */
+const PUBLISHED_LONG_AGO_MS = 60_000;
 
 export type RedisEpochReader = {
   available(): boolean;
@@ -75,8 +80,9 @@ export function createHintSweeper(options: {
       }));
       const sightings = await inspector.look(hints);
       const nowAt = authority.clock.now();
-      const lost = rows.filter((_, i) => isLost(sightings[i]!, nowAt));
-      await inspector.retire(hints.filter((_, i) => sightings[i]!.state === "fetched" && isLost(sightings[i]!, nowAt)));
+      const isLostAt = (i: number) => isLost(sightings[i]!, nowAt, rows[i]!.now - rows[i]!.published_at);
+      const lost = rows.filter((_, i) => isLostAt(i));
+      await inspector.retire(hints.filter((_, i) => sightings[i]!.state === "fetched" && isLostAt(i)));
       const did = await unpublish(
         authority,
         lost.map((row) => ({ rowId: row.id, publishNo: row.publish_no })),
@@ -89,7 +95,8 @@ export function createHintSweeper(options: {
   };
 }
 
-function isLost(sighting: HintSighting, nowAt: number): boolean {
-  if (sighting.state === "fetched") return nowAt - sighting.fetchedAt > FETCHED_TOO_LONG_MS;
-  return sighting.state !== "waiting";
+function isLost(sighting: HintSighting, nowAt: number, publishedForMs: number): boolean {
+  if (sighting.state !== "fetched") return sighting.state !== "waiting";
+  if (sighting.fetchedAt > nowAt) return publishedForMs > PUBLISHED_LONG_AGO_MS;
+  return nowAt - sighting.fetchedAt > FETCHED_TOO_LONG_MS;
 }

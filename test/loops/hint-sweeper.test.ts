@@ -93,6 +93,19 @@ if (redisAvailable) {
     expect(await inspector.fetched(world.tenantId, "short", 10)).toEqual([]);
   });
 
+  test("the clock of a worker that died does not keep its hints, however far ahead it was", async () => {
+    const worker = await hints.worker();
+    const fetched = await worker.fetch("short", 2);
+    for (const hint of fetched) {
+      await hints.redis.client.hset(await hintKey(hint.rowId), "processedOn", Date.now() + 3_600_000);
+    }
+    await age(10);
+    expect((await sweeper.pass(signal)).did).toBe(0);
+    await age(51);
+    expect((await sweeper.pass(signal)).did).toBe(fetched.length);
+    expect((await unpublished()).toSorted()).toEqual(fetched.map((hint) => hint.rowId).toSorted());
+  });
+
   test("FLUSHALL is seen by the lost epoch: everything is published again at once", async () => {
     await hints.redis.client.flushall();
     expect((await sweeper.pass(signal)).did).toBe(ROWS);
