@@ -1,27 +1,19 @@
-import type { Authority } from "../authority/authority.ts";
-import { grantUpload } from "../authority/objects/grant-upload.ts";
-import { stageObject } from "../authority/objects/stage-object.ts";
-import type { JobContext, StagedOutput } from "../handlers/context.ts";
+import type { JobContext } from "../handlers/context.ts";
 import { executeHandler } from "../handlers/execute.ts";
-import { type HandlerFailure, type HandlerOutcome, transientFailure } from "../handlers/outcome.ts";
+import type { HandlerFailure, HandlerOutcome } from "../handlers/outcome.ts";
 import type { JobRegistry } from "../handlers/registry.ts";
 import type { RunReader } from "../handlers/run-reader.ts";
 import { messageOf } from "../kernel/errors.ts";
-import { showId, type Uuid } from "../kernel/ids.ts";
+import { showId } from "../kernel/ids.ts";
 import { storableJson } from "../kernel/storable.ts";
-import { createObjectKey } from "../objects/key.ts";
-import type { ObjectStore } from "../objects/port.ts";
-import type { Heartbeats } from "./heartbeats.ts";
 import type { HeldAttempt, StopReason } from "./held.ts";
+import { type Outputs, type OutputTools, stageOutput, whileLapsed } from "./outputs.ts";
 import type { Reports } from "./reports.ts";
 
-export type AttemptTools = {
-  authority: Authority;
+export type AttemptTools = OutputTools & {
   registry: JobRegistry;
-  objects: ObjectStore;
   reader: RunReader;
   reports: Reports;
-  heartbeats: Pick<Heartbeats, "revive">;
   /** Hears how long each handler took (ms), its report not counted: what decides how many runs a hint may name. */
   observe(class_: string, durationMs: number): void;
 };
@@ -34,7 +26,7 @@ export async function runAttempt(tools: AttemptTools, attempt: HeldAttempt): Pro
   const { grant } = attempt;
   const { clock, metrics } = tools.authority;
   const startedMs = clock.monotonic();
-  const staged = new Map<string, Uuid>();
+  const staged: Outputs = new Map();
   const outcome = await executeHandler(tools.registry, grant.job, contextOf(tools, attempt, staged), grant.payload);
   attempt.settled = true;
   const seconds = (clock.monotonic() - startedMs) / 1000;
@@ -57,7 +49,7 @@ async function report(
   tools: AttemptTools,
   attempt: HeldAttempt,
   outcome: HandlerOutcome,
-  staged: ReadonlyMap<string, Uuid>,
+  staged: Outputs,
 ): Promise<void> {
   const { grant } = attempt;
   if (outcome.kind === "succeeded") return complete(tools, attempt, outcome, staged);
@@ -85,16 +77,19 @@ async function complete(
   tools: AttemptTools,
   attempt: HeldAttempt,
   outcome: Extract<HandlerOutcome, { kind: "succeeded" }>,
-  staged: ReadonlyMap<string, Uuid>,
+  staged: Outputs,
 ): Promise<void> {
   const { grant } = attempt;
-  const output =
-    outcome.output === undefined ? null : { objectId: staged.get(outcome.output.uri)!, sha256: outcome.output.sha256 };
-  let answer = await tools.reports.complete({ runId: grant.runId, fence: grant.fence, output });
-  if (answer.kind === "lease-lapsed" && (await tools.heartbeats.revive(attempt))) {
-    // Nobody took over meanwhile: the work is as good as it was.
-    answer = await tools.reports.complete({ runId: grant.runId, fence: grant.fence, output });
+  const output = outcome.output === undefined ? null : staged.get(outcome.output.uri);
+  if (output === undefined) {
+    const message = "the job's output is none that it staged in this attempt with ctx.output";
+    const failure = { transient: false, code: "output-not-staged", message };
+    await tools.reports.fail({ runId: grant.runId, fence: grant.fence, failure });
+    return;
   }
+  const answer = await whileLapsed(tools, attempt, () =>
+    tools.reports.complete({ runId: grant.runId, fence: grant.fence, output }),
+  );
   if (answer.kind === "accepted" || answer.kind === "already-accepted") return;
   logOf(tools, attempt).warn({ answer: answer.kind }, "a finished attempt was not accepted");
   if (answer.kind === "object-unusable") {
@@ -115,9 +110,8 @@ function logOf(tools: AttemptTools, { grant }: HeldAttempt) {
   });
 }
 
-function contextOf(tools: AttemptTools, attempt: HeldAttempt, staged: Map<string, Uuid>): JobContext {
+function contextOf(tools: AttemptTools, attempt: HeldAttempt, staged: Outputs): JobContext {
   const { grant } = attempt;
-  const { authority, objects } = tools;
   return {
     run: {
       id: showId("run", grant.runId),
@@ -138,18 +132,6 @@ function contextOf(tools: AttemptTools, attempt: HeldAttempt, staged: Map<string
       attempt.progress = storableJson(value) ?? attempt.progress;
     },
     read: tools.reader,
-    async output(name, bytes, mediaType): Promise<StagedOutput> {
-      const key = createObjectKey({ runId: grant.runId, attempt: grant.attempt, fence: grant.fence, name });
-      const granted = await grantUpload(authority, { runId: grant.runId, fence: grant.fence, name, key, mediaType });
-      if (granted.kind !== "granted") throw transientFailure(granted.kind, "the attempt may not upload any more");
-      const put = await objects.put(key, bytes, { mediaType });
-      if (put.kind === "exists") throw transientFailure("object-exists", `an output named ${name} was staged before`);
-      const { uri, version, sha256, size } = put.object;
-      const answer = await stageObject(authority, { objectId: granted.objectId, uri, version, sha256, size });
-      if (answer.kind !== "staged")
-        throw transientFailure("object-unusable", `the upload was not accepted: ${answer.found}`);
-      staged.set(uri, granted.objectId);
-      return { ...put.object, name, mediaType };
-    },
+    output: (name, bytes, mediaType) => stageOutput(tools, attempt, staged, { name, bytes, mediaType }),
   };
 }

@@ -6,13 +6,17 @@ import { messageOf } from "../kernel/errors.ts";
 import { showId } from "../kernel/ids.ts";
 import type { Service } from "../kernel/service.ts";
 import type { HeldAttempt, HeldAttempts, StopReason } from "./held.ts";
+import { insist } from "./insist.ts";
 
 const BATCH = 500;
 /** How often deadlines and trust are looked at; heartbeats themselves go out once per heartbeat term. */
 const LOOK_EVERY_MS = 250;
 
 export type Heartbeats = Service & {
-  /** Renews one lease now (a finished attempt whose trust has run out); false: somebody else has taken over. */
+  /**
+   * Renews one lease now (of an attempt whose work is done but whose trust has run out); false: somebody else has taken
+   * over. Throws when there is no answer by the attempt's deadline.
+   */
   revive(attempt: HeldAttempt): Promise<boolean>;
 };
 
@@ -20,8 +24,13 @@ export type Heartbeats = Service & {
  * One timer for every lease of the process. It tells attempts to stop when their time is up, when they are canceled,
  * when their fence is stale, or when their lease cannot be trusted any more.
  */
-export function createHeartbeats(options: { authority: Authority; held: HeldAttempts }): Heartbeats {
-  const { authority, held } = options;
+export function createHeartbeats(options: {
+  authority: Authority;
+  held: HeldAttempts;
+  /** Nobody waits for answers any more: the process is ending. */
+  ending: AbortSignal;
+}): Heartbeats {
+  const { authority, held, ending } = options;
   const { clock, log } = authority;
   const { lease } = authority.settings;
   let timer: Timer | undefined;
@@ -102,7 +111,9 @@ export function createHeartbeats(options: { authority: Authority; held: HeldAtte
     },
     async revive(attempt) {
       const { grant } = attempt;
-      const [outcome] = await heartbeat(authority, [{ runId: grant.runId, fence: grant.fence }]);
+      const [outcome] = await insist(authority, { ending, untilMs: attempt.deadlineMs }, () =>
+        heartbeat(authority, [{ runId: grant.runId, fence: grant.fence }]),
+      );
       return outcome!.kind === "renewed" || outcome!.kind === "busy";
     },
   };

@@ -61,8 +61,9 @@ export function createWorker(options: WorkerOptions): Worker {
   const { clock, log, metrics } = authority;
   const held = createHeldAttempts();
   const slots = createSlots(options.slots);
-  const reports = createReports(authority);
-  const heartbeats = createHeartbeats({ authority: options.heartbeatAuthority, held });
+  const ending = new AbortController();
+  const reports = createReports(authority, ending.signal);
+  const heartbeats = createHeartbeats({ authority: options.heartbeatAuthority, held, ending: ending.signal });
   const tools = {
     authority,
     registry: options.registry,
@@ -70,6 +71,7 @@ export function createWorker(options: WorkerOptions): Worker {
     reader: options.reader,
     reports,
     heartbeats,
+    ending: ending.signal,
     observe: slots.observe,
   };
   const claimer = createClaimer({ authority, worker: options.name, lanes: options.claimLanes, onGrants });
@@ -126,7 +128,8 @@ export function createWorker(options: WorkerOptions): Worker {
     log.info({ attempts: held.size }, "the grace is over: running attempts are told to stop and given back");
     for (const attempt of held.all()) attempt.stop.abort("shutdown");
     await held.empty(within(ABORT_GRACE_MS));
-    reports.giveUp();
+    // From now on what gets no answer is given up instead of repeated.
+    ending.abort();
     if (held.size > 0) log.warn({ attempts: held.size }, "handlers did not stop; their leases will end their attempts");
   }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
-import type { JobContext } from "../../src/handlers/context.ts";
+import type { JobContext, JobResult } from "../../src/handlers/context.ts";
 import { defineJob } from "../../src/handlers/registry.ts";
 import { allSucceed, countRuns, type Node, startNode, until } from "../support/system.ts";
 import { createWorld, type World } from "../support/world.ts";
@@ -25,7 +25,7 @@ afterEach(async () => {
 });
 
 /** A worker that reaches PostgreSQL through the proxy. */
-async function startWorker(run: (ctx: JobContext) => Promise<void> | void): Promise<Node> {
+async function startWorker(run: (ctx: JobContext) => Promise<JobResult> | JobResult): Promise<Node> {
   const job = defineJob({ name: "test.noop", version: 1, input: z.unknown(), run });
   const config = { PUNCTUAL_VERB_DEADLINE_MS: "1000" };
   const node = await startNode({ roles: ["worker"], url: proxy.url, jobs: [job], config });
@@ -123,4 +123,47 @@ test("a completion whose reply is lost is said again and was already accepted", 
   expect(await counted(node, "verb_faults", { verb: "complete" })).toBe(1);
   expect(await counted(node, "stale_completions", {})).toBe(0);
   expect(executions).toBe(1);
+});
+
+for (const [what, statement] of [
+  ["grant", "objects_insert"],
+  ["staging", "objects_stage"],
+] as const) {
+  test(`an output whose ${what} got no reply is neither lost nor made again`, async () => {
+    await bear(1);
+    const lost = proxy.loseCommitOf(statement);
+    let executions = 0;
+    await startWorker(() => {
+      executions++;
+      return { output: { name: "a.txt", bytes: Buffer.from("the report"), mediaType: "text/plain" } };
+    });
+    await lost;
+    await allSucceed(world.admin, 1);
+    expect(executions).toBe(1);
+    const { rows } = await world.admin.query("select result_size::int as size from run");
+    expect(rows[0].size).toBe(10);
+    expect(await attempts()).toEqual([{ n: 1, outcome: null }]);
+  });
+}
+
+test("an output that was made while PostgreSQL was away is still accepted, if nobody took over", async () => {
+  await bear(1);
+  let executions = 0;
+  const made = Promise.withResolvers<void>();
+  await startWorker(async () => {
+    executions++;
+    await made.promise;
+    return { output: { name: "a.txt", bytes: Buffer.from("the report"), mediaType: "text/plain" } };
+  });
+  await until("it runs", async () => (await countRuns(world.admin)).running === 1);
+  proxy.pause();
+  await until("its lease is over", async () => {
+    const { rows } = await world.admin.query("select lease_until < clock_timestamp() as over from live_run");
+    return rows[0].over;
+  });
+  made.resolve();
+  proxy.resume();
+  await allSucceed(world.admin, 1);
+  expect(executions).toBe(1);
+  expect(await attempts()).toEqual([{ n: 1, outcome: null }]);
 });
