@@ -1,23 +1,24 @@
 import { randomUUID } from "node:crypto";
-import { type ClaimOutcome, claimRuns } from "../authority/attempts/claim.ts";
+import { claimRuns } from "../authority/attempts/claim.ts";
 import type { Grant } from "../authority/attempts/grant.ts";
 import type { Authority } from "../authority/authority.ts";
 import { isRefusedItem } from "../authority/refused-item.ts";
 import { trustedUntil } from "../domain/lease.ts";
-import { backoffMs } from "../kernel/backoff.ts";
 import { createBatcher } from "../kernel/batcher.ts";
 import { PunctualError } from "../kernel/errors.ts";
+import { insist, mayBeAnswered } from "./insist.ts";
 import type { Hint } from "./source.ts";
 
 const MOST_HINTS = 100;
-const UNKNOWN_TRIES = 8;
 
 export type Claimer = {
   /**
-   * Resolves when the claim of this hint has committed, whatever its outcome: then it may be acknowledged. `slots` are
-   * kept free for it; what does not fit is put back.
+   * Resolves when the claim of this hint has committed, whatever its outcome: then it may be acknowledged. Rejects when
+   * it has not, or nobody knows. `slots` are kept free for it; what does not fit is put back.
    */
   claim(hint: Hint, slots: number): Promise<void>;
+  /** From now on a claim that gets no answer is given up instead of repeated: the worker is stopping. */
+  giveUp(): void;
   drain(): Promise<void>;
 };
 
@@ -35,6 +36,7 @@ export function createClaimer(options: {
   onGrants(grants: readonly Grant[], trustedUntilMs: number): void;
 }): Claimer {
   const { authority, worker, onGrants } = options;
+  const ending = new AbortController();
 
   async function claim(waiting: readonly Waiting[]): Promise<undefined[]> {
     const slots: Record<string, number> = {};
@@ -42,23 +44,16 @@ export function createClaimer(options: {
     const hints = waiting.map(({ hint }) => hint);
     const claimId = randomUUID();
     const sentAtMs = authority.clock.monotonic();
-    const outcome = await insist((repeated) => claimRuns(authority, { claimId, worker, slots, hints, repeated }));
-    onGrants(outcome.grants, trustedUntil(sentAtMs, authority.settings.lease));
+    const untilMs = trustedUntil(sentAtMs, authority.settings.lease);
+    // Runs that were granted unheard wait for the end of their leases; as long as those can be trusted it is worth asking.
+    const outcome = await insist(
+      authority,
+      { ending: ending.signal, untilMs },
+      (tries) => claimRuns(authority, { claimId, worker, slots, hints, repeated: tries > 1 }),
+      (error, tries) => (tries > 1 ? mayBeAnswered(error) : isUnknown(error)),
+    );
+    onGrants(outcome.grants, untilMs);
     return hints.map(() => undefined);
-  }
-
-  /** An unknown outcome repeats the claim under the same id: it answers what was granted, or grants now. */
-  async function insist(send: (repeated: boolean) => Promise<ClaimOutcome>): Promise<ClaimOutcome> {
-    for (let tries = 1; ; tries++) {
-      try {
-        return await send(tries > 1);
-      } catch (error) {
-        const unknown = error instanceof PunctualError && error.code === "outcome-unknown";
-        const unreachable = error instanceof PunctualError && error.code === "database-unreachable" && tries > 1;
-        if (!(unknown || unreachable) || tries >= UNKNOWN_TRIES) throw error;
-        await authority.clock.sleep(backoffMs(tries, { baseMs: 50, capMs: 2_000, floorMs: 20 }, authority.chance()));
-      }
-    }
   }
 
   const batcher = createBatcher<Waiting, undefined>({
@@ -67,5 +62,14 @@ export function createClaimer(options: {
     lanes: options.lanes,
     isPoison: isRefusedItem,
   });
-  return { claim: (hint, kept) => batcher.submit({ hint, kept }), drain: () => batcher.drain() };
+  return {
+    claim: (hint, kept) => batcher.submit({ hint, kept }),
+    giveUp: () => ending.abort(),
+    drain: () => batcher.drain(),
+  };
+}
+
+/** Only a claim that may have committed is repeated; any other leaves its hints where they are. */
+function isUnknown(error: unknown): boolean {
+  return error instanceof PunctualError && error.code === "outcome-unknown";
 }

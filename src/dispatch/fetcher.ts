@@ -73,14 +73,17 @@ export function createFetcher(options: {
     slots.take(class_, kept);
     const claim = claimer
       .claim(hint, kept)
-      .catch((error) =>
-        log.warn({ class: class_, row: String(hint.rowId), reason: messageOf(error) }, "a hint could not be claimed"),
+      .then(
+        () => source.acknowledge([hint]),
+        (error) => {
+          log.warn({ class: class_, row: String(hint.rowId), reason: messageOf(error) }, "a hint could not be claimed");
+          source.abandon([hint]);
+        },
       )
       .finally(() => {
         claiming.delete(claim);
         // What was granted has taken its own slots by now; these were only kept for it.
         slots.giveBack(class_, kept);
-        source.acknowledge([hint]);
       });
     claiming.add(claim);
   }

@@ -17,7 +17,10 @@ export type Hint = {
 /** Where hints come from. `again` is when it is worth asking again (process clock); undefined: when woken. */
 export type Source = {
   take(class_: string, slots: number): Promise<{ hints: Hint[]; againAt?: number | undefined }>;
+  /** Their claims have committed. */
   acknowledge(hints: readonly Hint[]): void;
+  /** Their claims failed: they stay fetched, and the sweeper publishes their rows again if those are still there. */
+  abandon(hints: readonly Hint[]): void;
 };
 
 /** Through Redis: the ordinary way. */
@@ -39,6 +42,11 @@ export function redisSource(consumer: Consumer): Source {
     acknowledge(hints) {
       void consumer.acknowledge(hints.flatMap((hint) => (hint.fetched === undefined ? [] : [hint.fetched])));
     },
+    abandon(hints) {
+      for (const { fetched } of hints) {
+        if (fetched !== undefined) consumer.ended(fetched.tenantId, fetched.class, fetched.runCount);
+      }
+    },
   };
 }
 
@@ -55,6 +63,7 @@ export function directSource(authority: Authority): Source {
       return { hints: work.hints.map((hint) => ({ ...hint, class: class_ })), againAt };
     },
     acknowledge() {},
+    abandon() {},
   };
 }
 
@@ -63,5 +72,6 @@ export function eitherSource(redis: Source, direct: Source, available: () => boo
   return {
     take: (class_, slots) => (available() ? redis : direct).take(class_, slots),
     acknowledge: (hints) => redis.acknowledge(hints),
+    abandon: (hints) => redis.abandon(hints),
   };
 }

@@ -98,13 +98,16 @@ export function createWorker(options: WorkerOptions): Worker {
   );
 
   function onGrants(grants: readonly Grant[], trustedUntilMs: number): void {
+    const nowMs = clock.monotonic();
     for (const grant of grants) {
+      const deadlineMs = nowMs + (grant.deadlineAt - grant.startedAt);
       const attempt: HeldAttempt = {
         grant,
         stop: new AbortController(),
-        trustedUntilMs,
-        renewedMs: clock.monotonic(),
-        deadlineMs: clock.monotonic() + (grant.deadlineAt - grant.startedAt),
+        // A lease never outlasts its attempt.
+        trustedUntilMs: Math.min(trustedUntilMs, deadlineMs),
+        renewedMs: nowMs,
+        deadlineMs,
         progress: undefined,
         settled: false,
       };
@@ -153,6 +156,7 @@ export function createWorker(options: WorkerOptions): Worker {
     },
     stop() {
       stopping ??= (async () => {
+        claimer.giveUp();
         await stopAll([...fetchers.values()]);
         await claimer.drain();
         await endAttempts();
