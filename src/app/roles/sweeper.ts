@@ -8,14 +8,17 @@ import { createGaugeReader } from "../../loops/gauge-reader.ts";
 import { createHintSweeper } from "../../loops/hint-sweeper.ts";
 import { createLeaseSweeper } from "../../loops/lease-sweeper.ts";
 import { createReconciler } from "../../loops/reconciler.ts";
+import { createUploadCleaner } from "../../loops/upload-cleaner.ts";
 import type { Core } from "../core.ts";
+import { openObjects } from "../objects.ts";
 
-/** Repairs what was lost: leases of dead workers, hints that Redis does not have any more. */
+/** Repairs what was lost: leases of dead workers, hints that Redis does not have any more, uploads that broke off. */
 export function sweeperRole(core: Core): Service[] {
   const { authority, redis } = core;
   const services: Service[] = [
     createLoop(createLeaseSweeper({ authority }), core),
     createLoop(createGaugeReader({ authority, classes: CLASSES }), core),
+    createLoop(createUploadCleaner({ ...core, objects: openObjects(core.config) }), core),
     createLoop(createReconciler({ authority }), core),
   ];
   if (redis !== undefined) {
