@@ -13,6 +13,8 @@ const TRUST_ROW_MS = 5000;
 export type Authenticator = {
   /** Throws `unauthenticated` unless `key` is a live API key. */
   authenticate(key: string | undefined): Promise<Caller>;
+  /** For a session that a key once opened: throws `unauthenticated` when the key is not live any more. */
+  authenticateAgain(prefix: string): Promise<Caller>;
 };
 
 export function createAuthenticator(deps: { db: Queryable; clock: Clock }): Authenticator {
@@ -40,6 +42,13 @@ export function createAuthenticator(deps: { db: Queryable; clock: Clock }): Auth
         !sameHash(row.secretHash, read.secretHash) ||
         !isLive(row, deps.clock)
       ) {
+        throw unauthenticated("The API key is unknown, expired or revoked");
+      }
+      return callerOf(row);
+    },
+    async authenticateAgain(prefix) {
+      const row = await rowOf(prefix);
+      if (row === undefined || !isLive(row, deps.clock)) {
         throw unauthenticated("The API key is unknown, expired or revoked");
       }
       return callerOf(row);

@@ -2,13 +2,14 @@ import { createHmac } from "node:crypto";
 import type { NextFunction, Request, RequestHandler, Response } from "express";
 import type { Clock } from "../kernel/clock.ts";
 import { type Authenticator, authorize, keyFromAuthorization } from "./auth.ts";
-import type { Role } from "./context.ts";
+import type { Caller, Role } from "./context.ts";
 import { sameHash } from "./keys.ts";
 import { Problem } from "./problem.ts";
 
 /**
  * The board opens in a browser, which sends no bearer token: the key comes as a Basic password or once as `?key=`, and
- * is exchanged for a signed, short cookie that scripts cannot read and other sites cannot send.
+ * is exchanged for a signed, short cookie that scripts cannot read and other sites cannot send. The cookie names the
+ * key, not its secret: it opens nothing once the key is revoked.
  *
  * It shows the queues of every tenant, so only the platform's own people see it.
  */
@@ -21,40 +22,53 @@ export function guardBoard(deps: {
   clock: Clock;
   secret: string | Buffer;
 }): RequestHandler {
-  const sign = (expires: string) => createHmac("sha256", deps.secret).update(`board\n${expires}`).digest("base64url");
+  const sign = (session: string) => createHmac("sha256", deps.secret).update(`board\n${session}`).digest("base64url");
 
-  const hasSession = (request: Request) => {
-    const value = new RegExp(`(?:^|;\\s*)${COOKIE}=([\\d]{1,15})\\.([\\w-]{43})(?:;|$)`).exec(
+  /** The prefix of the key that opened this session; undefined without one. */
+  const sessionOf = (request: Request): string | undefined => {
+    const value = new RegExp(`(?:^|;\\s*)${COOKIE}=(([\\d]{1,15})\\.([0-9a-f]{12}))\\.([\\w-]{43})(?:;|$)`).exec(
       request.headers.cookie ?? "",
     );
-    if (value === null || Number(value[1]) < deps.clock.now()) return false;
-    return sameHash(Buffer.from(value[2]!), Buffer.from(sign(value[1]!)));
+    if (value === null || Number(value[2]) < deps.clock.now()) return undefined;
+    return sameHash(Buffer.from(value[4]!), Buffer.from(sign(value[1]!))) ? value[3] : undefined;
   };
 
-  const startSession = (request: Request, response: Response) => {
-    const expires = String(Math.floor(deps.clock.now() + SESSION_MS));
+  const startSession = (request: Request, response: Response, caller: Caller) => {
+    const session = `${Math.floor(deps.clock.now() + SESSION_MS)}.${caller.keyPrefix}`;
     const secure = request.secure || request.get("x-forwarded-proto") === "https" ? "; Secure" : "";
     response.append(
       "set-cookie",
-      `${COOKIE}=${expires}.${sign(expires)}; Path=/queues; HttpOnly; SameSite=Strict; Max-Age=${SESSION_MS / 1000}${secure}`,
+      `${COOKIE}=${session}.${sign(session)}; Path=/queues; HttpOnly; SameSite=Strict; Max-Age=${SESSION_MS / 1000}${secure}`,
     );
   };
 
-  return (request: Request, response: Response, next: NextFunction) => {
-    if (hasSession(request)) return next();
+  /** Opens the board to the session's key, or else to the key that came along, which begins a session. */
+  async function enter(request: Request, response: Response, next: NextFunction): Promise<void> {
+    const session = sessionOf(request);
+    if (session !== undefined && (await isStillWelcome(session))) return next();
     const url = new URL(request.originalUrl, "http://localhost");
     const given = url.searchParams.get("key") ?? keyFromAuthorization(request.headers.authorization);
-    deps.authenticator
-      .authenticate(given)
-      .then((caller) => {
-        authorize(caller, BOARD_ROLES);
-        startSession(request, response);
-        if (!url.searchParams.has("key")) return next();
-        // The key must not stay in the address bar, in the history, or in what the page's links send on.
-        url.searchParams.delete("key");
-        response.set("referrer-policy", "no-referrer").redirect(303, `${url.pathname}${url.search}`);
-      })
-      .catch((error: unknown) => next(asksForBasic(error)));
+    const caller = await deps.authenticator.authenticate(given);
+    authorize(caller, BOARD_ROLES);
+    startSession(request, response, caller);
+    if (!url.searchParams.has("key")) return next();
+    // The key must not stay in the address bar, in the history, or in what the page's links send on.
+    url.searchParams.delete("key");
+    response.set("referrer-policy", "no-referrer").redirect(303, `${url.pathname}${url.search}`);
+  }
+
+  async function isStillWelcome(prefix: string): Promise<boolean> {
+    try {
+      authorize(await deps.authenticator.authenticateAgain(prefix), BOARD_ROLES);
+      return true;
+    } catch (error) {
+      if (error instanceof Problem) return false;
+      throw error;
+    }
+  }
+
+  return (request: Request, response: Response, next: NextFunction) => {
+    enter(request, response, next).catch((error: unknown) => next(asksForBasic(error)));
   };
 }
 

@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { mintKey } from "../../src/api/keys.ts";
 import { sql } from "../../src/store/database.ts";
 import { call, startTestServer, type TestServer } from "./server.ts";
+
+const REVOKE = sql("test_revoke", "update api_key set revoked_at = clock_timestamp() where prefix = $1");
 
 let server: TestServer;
 let tenantId: string;
@@ -100,6 +102,16 @@ describe("the board", () => {
     });
     expect(forged.status).toBe(401);
   });
+
+  it("closes when the key that opened it is revoked, as soon as the API does", async () => {
+    const key = await server.key(tenantId, "admin");
+    const traded = await call(server.url, "GET", `/queues?key=${key}`);
+    const headers = { cookie: traded.headers.get("set-cookie")!.split(";")[0]! };
+    expect((await call(server.url, "GET", "/queues", { headers })).status).toBe(200);
+    await server.db.query(REVOKE, [key.slice(3, 15)]);
+    await vi.waitFor(async () => expect((await call(server.url, "GET", "/v1/me", { key })).status).toBe(401), 10_000);
+    expect((await call(server.url, "GET", "/queues", { headers })).status).toBe(401);
+  }, 20_000);
 
   it("shows every tenant's queues, so no tenant's own key opens it", async () => {
     const key = await server.key(tenantId, "owner");
