@@ -41,8 +41,10 @@ export function createWindows(authority: Authority, redis: RedisSide): Windows {
       if (authority.clock.monotonic() - readAt < STALE_AFTER_MS) return;
       readAt = authority.clock.monotonic();
       const view = await readDispatchView(authority);
+      // A lane whose limits were removed has left the view; Redis must hear that its rate is gone.
+      const freed = [...limits].flatMap(([key, lane]) => (view.limits.has(key) ? [] : [{ ...lane, startRate: null }]));
       ({ slots, p95, limits } = view);
-      redis.setRateLimits?.([...view.limits.values()].map(toLaneRate));
+      redis.setRateLimits?.([...limits.values(), ...freed].map(toLaneRate));
       published = new Map(view.published);
       totals = new Map();
       for (const [key, runs] of published) {
