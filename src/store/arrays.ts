@@ -1,3 +1,5 @@
+import { isStorable } from "./values.ts";
+
 /**
  * Array parameters in PostgreSQL's binary format. A batch sends a dozen arrays of a thousand items each; as text the
  * server spent more time reading them than writing their rows (measured: 1.2 µs an item as text, 0.35 µs as binary).
@@ -129,10 +131,10 @@ const EPOCH_2000_MS = 946_684_800_000;
 
 /** Epoch ms with a fraction → microseconds since 2000, as PostgreSQL keeps them. */
 function putInstant(out: Buffer, at: number, instant: number): void {
+  if (!isStorable(instant)) throw new BadItem(`not an instant of the years 0001 to 9999: ${instant}`);
   const micros = Math.round((instant - EPOCH_2000_MS) * 1000);
   if (!Number.isSafeInteger(micros)) {
     // Beyond the year 2285 a double holds no microseconds, but its milliseconds still count.
-    if (!Number.isFinite(instant)) throw new BadItem(`not an instant: ${instant}`);
     out.writeBigInt64BE(BigInt(Math.round(instant) - EPOCH_2000_MS) * 1000n, at);
     return;
   }

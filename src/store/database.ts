@@ -1,6 +1,6 @@
 import pg from "pg";
 import type { Clock, Instant } from "../kernel/clock.ts";
-import { messageOf, operatorError, outcomeUnknown } from "../kernel/errors.ts";
+import { messageOf, operatorError, outcomeUnknown, PunctualError } from "../kernel/errors.ts";
 import type { Log } from "../kernel/log.ts";
 import { type ArrayType, BadItem, declaredArrays, encodeArray } from "./arrays.ts";
 import { parseInstant } from "./values.ts";
@@ -89,8 +89,8 @@ export function createDatabase(options: {
   clock: Clock;
   log: Log;
   /**
-   * Longest wait for the answer to one plain `query` or `run`; past it the connection is cut and the error says
-   * `outcome-unknown`, which may be tried again.
+   * Longest wait for the answer to one plain `query` or `run`; past it the connection is cut and the error is a
+   * retryable `database-unreachable`.
    */
   statementDeadlineMs?: number;
 }): Database {
@@ -124,7 +124,7 @@ export function createDatabase(options: {
 
   /** One statement on a connection of its own, within the deadline. */
   async function alone<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    const client = await connect(pool);
+    const client = await pool.connect();
     let broken: Error | undefined;
     const deadline = clock.after(statementDeadlineMs, () => {
       broken = new Error(`no answer within ${statementDeadlineMs} ms`);
@@ -133,7 +133,7 @@ export function createDatabase(options: {
     try {
       return await work(client);
     } catch (error) {
-      if (broken !== undefined) throw outcomeUnknown("the database did not answer in time", broken);
+      if (broken !== undefined) throw unanswered(broken);
       if (isConnectionLoss(error)) broken = error as Error;
       throw error;
     } finally {
@@ -207,6 +207,11 @@ export function createDatabase(options: {
       return closed;
     },
   };
+}
+
+function unanswered(cause: Error): PunctualError {
+  const message = `PostgreSQL does not answer: ${cause.message}`;
+  return new PunctualError("database-unreachable", message, { actor: "operator", retryable: true, cause });
 }
 
 /** Ends the socket at once, so that every pending query of this client fails. */

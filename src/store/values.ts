@@ -1,4 +1,5 @@
 import type { Instant } from "../kernel/clock.ts";
+import { callerError } from "../kernel/errors.ts";
 
 /** How instants cross the border to PostgreSQL as text; arrays go in binary (arrays.ts). */
 
@@ -12,8 +13,20 @@ let shownDate = "";
 let readDate = "";
 let readDayMs = 0;
 
-/** An instant as PostgreSQL reads it; keeps microseconds. */
+const FIRST_AT = Date.UTC(1970, 0, 1) - 719_162 * DAY_MS; // 0001-01-01
+const END_AT = Date.UTC(10_000, 0, 1);
+
+/** Whether the instant is within the years 0001 to 9999; others are written in ways that nothing here reads back. */
+export function isStorable(at: Instant): boolean {
+  return at >= FIRST_AT && at < END_AT;
+}
+
+/** An instant as PostgreSQL reads it; keeps microseconds. Years 0001 to 9999, others are the caller's error. */
 export function instantText(at: Instant): string {
+  if (!isStorable(at)) {
+    const details = { found: at, allowed: "0001-01-01T00:00:00Z to 9999-12-31T23:59:59Z" };
+    throw callerError("invalid-request", "An instant is outside the years 0001 to 9999", details);
+  }
   const whole = Math.floor(at);
   const day = Math.floor(whole / DAY_MS);
   if (day !== shownDay) {

@@ -30,11 +30,11 @@ test("a plain statement on a connection that fell silent fails in time, and the 
   const db = connect(200);
   await db.query(ONE);
   proxy.pause();
-  await expect(db.query(ONE)).rejects.toMatchObject({ code: "outcome-unknown", retryable: true });
+  await expect(db.query(ONE)).rejects.toMatchObject({ code: "database-unreachable", retryable: true });
   proxy.resume();
   expect(await db.query(ONE)).toEqual([{ one: 1 }]);
   proxy.pause();
-  await expect(db.run("select 1")).rejects.toMatchObject({ code: "outcome-unknown", retryable: true });
+  await expect(db.run("select 1")).rejects.toMatchObject({ code: "database-unreachable", retryable: true });
   await db.close();
 });
 

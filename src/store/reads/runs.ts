@@ -3,7 +3,7 @@ import type { HeldBy, RunState, SkipReason, Trigger } from "../../domain/states.
 import type { Instant } from "../../kernel/clock.ts";
 import { instantOf, type Uuid } from "../../kernel/ids.ts";
 import { type Queryable, sql } from "../database.ts";
-import { instantText } from "../values.ts";
+import { instantText, isStorable } from "../values.ts";
 
 /** A run as it stands: history and, while it is open, its live row. Instants are epoch ms. */
 export type RunListItem = {
@@ -84,7 +84,9 @@ const LIVE: readonly RunState[] = ["queued", "blocked", "running", "retrying"];
 const LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 
 export async function findRun(db: Queryable, tenantId: Uuid, runId: Uuid): Promise<RunView | undefined> {
-  return (await db.query<RunView>(FIND, [tenantId, runId, instantText(instantOf(runId))]))[0];
+  const scheduledAt = instantOf(runId);
+  if (!isStorable(scheduledAt)) return undefined;
+  return (await db.query<RunView>(FIND, [tenantId, runId, instantText(scheduledAt)]))[0];
 }
 
 export type RunPage = {
