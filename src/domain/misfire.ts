@@ -25,7 +25,7 @@ const ROWS_BEFORE_RANGE = 3;
 /** Runs of one plan: a pass stays short, and the cursor, still due, brings the next one. */
 const MOST_PER_PLAN = 1_000;
 /** Counting a longer range exactly is left to the background. */
-const COUNT_LIMIT = 10_000;
+const COUNT_LIMIT = 1_000;
 
 /**
  * Decides every nominal instant from `firstAt` up to `nowAt`. Late by less than the grace: simply runs. Beyond it:
