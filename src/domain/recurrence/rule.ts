@@ -37,7 +37,7 @@ const cronRuleSchema = z
 const intervalRuleSchema = z
   .strictObject({
     kind: z.literal("interval"),
-    everyMs: z.int().min(1).max(3_155_760_000_000).optional(),
+    everyMs: z.int().min(1000).max(3_155_760_000_000).optional(),
     every: z
       .strictObject({ n: z.int().min(1).max(100_000_000), unit: z.enum(["seconds", "minutes", "hours", "days"]) })
       .optional(),

@@ -31,6 +31,11 @@ describe("an interval", () => {
     expect(nextAfter(every, at)).toBe(at + 1);
   });
 
+  it("is not offered more often than once a second", () => {
+    const ofMs = (everyMs: number) => ruleSchema.safeParse({ kind: "interval", everyMs, anchorAt: 0 }).success;
+    expect([999, 1000].map(ofMs)).toEqual([false, true]);
+  });
+
   it("needs exactly one length, at most a century", () => {
     expect(fault({ kind: "interval", anchorAt: 0 })).toMatchObject({ field: "everyMs", found: "neither" });
     expect(fault({ kind: "interval", everyMs: 1000, every: { n: 1, unit: "days" }, anchorAt: 0 }).found).toBe("both");
