@@ -160,6 +160,25 @@ describe("instants that were missed", () => {
     expect(await resumeSchedule(world.authority, who(scheduleId))).toMatchObject({ kind: "not-paused" });
   });
 
+  it("resumed after an edit that left nothing to come, a schedule is finished", async () => {
+    const { scheduleId } = await paused(10);
+    const change = { definition: definitionOf({ rule: EVERY_MINUTE, endAt: "2026-01-01T00:00:00Z" }) };
+    await reviseSchedule(world.authority, { ...who(scheduleId), expectedRevision: 1, change });
+    const resumed = await resumeSchedule(world.authority, who(scheduleId));
+    expect(resumed).toMatchObject({ kind: "resumed", schedule: { status: "finished", nextRunAt: null } });
+  });
+
+  it("an instant from before the history that is kept cannot be run if past; one within it can", async () => {
+    const once = (at: string) => ({ rule: { kind: "once", at } as const, runIfPast: true });
+    await expect(world.newSchedule(once("2001-01-01T00:00:00Z"))).rejects.toThrow("further back than history is kept");
+    const scheduleId = await world.newSchedule(once(new Date(Date.now() - 60_000).toISOString()));
+    const change = { definition: definitionOf(once("2001-01-01T00:00:00Z")) };
+    expect(await reviseSchedule(world.authority, { ...who(scheduleId), expectedRevision: 1, change })).toMatchObject({
+      kind: "invalid",
+      fault: { field: "at", found: "2001-01-01T00:00:00Z" },
+    });
+  });
+
   it("an edit in a pause does not swallow what fell into it", async () => {
     const { scheduleId, firstAt } = await paused(10);
     const change = { definition: definitionOf({ rule: { kind: "cron", expression: "0 0 1 1 *", zone: "Etc/UTC" } }) };

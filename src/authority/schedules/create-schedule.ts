@@ -49,7 +49,7 @@ export async function createSchedule(authority: Authority, request: NewSchedule)
         return { kind: "repeated", schedule: (await findSchedule(tx, tenantId, taken.subject))! };
       }
     }
-    const first = firstInstant(authority, definition, nowAt);
+    const first = await firstInstant(authority, tx, definition, nowAt);
     if (!first.ok) refuse({ kind: "invalid", fault: first.fault });
     const row = {
       id,

@@ -3,14 +3,18 @@ import { bounded } from "../../domain/materialization.ts";
 import type { RuleFault } from "../../domain/recurrence/compile.ts";
 import { nextAfter } from "../../domain/recurrence/next.ts";
 import type { Instant } from "../../kernel/clock.ts";
+import { sql, type Transaction } from "../../store/database.ts";
 import type { Authority } from "../authority.ts";
 
+const READ_FLOOR = sql("schedules_read_floor", "select floor_at from history_floor");
+
 /** The first instant a definition is due after `fromAt` (null: never again), or why it cannot be accepted. */
-export function firstInstant(
+export async function firstInstant(
   authority: Authority,
+  tx: Transaction,
   definition: Definition,
   fromAt: Instant,
-): { ok: true; nextRunAt: Instant | null } | { ok: false; fault: RuleFault } {
+): Promise<{ ok: true; nextRunAt: Instant | null } | { ok: false; fault: RuleFault }> {
   const compiled = authority.revisions.rule(definition);
   if (!compiled.ok) return compiled;
   if (definition.rule.kind === "afterCompletion") {
@@ -21,7 +25,13 @@ export function firstInstant(
   const nextRunAt = next(Math.floor(fromAt));
   if (nextRunAt === null && definition.rule.kind === "once") {
     const onlyAt = next(Number.NEGATIVE_INFINITY) ?? next(0);
-    if (onlyAt !== null && definition.runIfPast) return { ok: true, nextRunAt: onlyAt };
+    if (onlyAt !== null && definition.runIfPast) {
+      const floorAt = (await tx.query<{ floor_at: Instant | null }>(READ_FLOOR))[0]?.floor_at ?? 0;
+      if (onlyAt >= floorAt) return { ok: true, nextRunAt: onlyAt };
+      const message = "lies further back than history is kept";
+      const allowed = `${new Date(floorAt).toISOString()} or later`;
+      return { ok: false, fault: { field: "at", found: definition.rule.at, message, allowed } };
+    }
     if (onlyAt !== null) {
       const allowed = "an instant in the future, or runIfPast: true";
       return { ok: false, fault: { field: "at", found: definition.rule.at, message: "lies in the past", allowed } };

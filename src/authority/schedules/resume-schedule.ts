@@ -31,7 +31,9 @@ export async function resumeSchedule(
       refuse<ResumeOutcome>({ kind: "not-paused", schedule: (await findSchedule(tx, tenantId, scheduleId))! });
     }
     const nowAt = await tx.authorityNow();
-    await updateSchedule(tx, { ...schedule, status: "active", notes: note ?? schedule.notes }, nowAt);
+    // An edit during the pause may have left nothing to come.
+    const status = cursor.next_run_at === null && cursor.fault === null ? "finished" : "active";
+    await updateSchedule(tx, { ...schedule, status, notes: note ?? schedule.notes }, nowAt);
     await updateCursor(tx, {
       scheduleId,
       revision: cursor.revision,
