@@ -66,7 +66,8 @@ export const LANE_OF: Readonly<Record<Definition["priority"], Lane>> = {
 
 /**
  * What one schedule owes at `nowAt`: a pure decision from its cursor, its definition and its open runs, all read
- * under its lock.
+ * under its lock. `existing` are runs that an earlier life of the cursor has born: they count, and hold their guard if
+ * they are open, but are not born again.
  */
 export function planMaterialization(
   cursor: Cursor,
@@ -74,7 +75,7 @@ export function planMaterialization(
   ruleNext: NextAfter,
   open: readonly OpenRun[],
   nowAt: Instant,
-  options: { floorAt: Instant; missedReason: SkipReason },
+  options: { floorAt: Instant; missedReason: SkipReason; existing?: ReadonlySet<Uuid> },
 ): MaterializationPlan {
   const next = bounded(ruleNext, definition);
   const due = planDue(cursor.nextRunAt, nowAt, definition.misfire, next, options);
@@ -86,7 +87,8 @@ export function planMaterialization(
     scheduledAt: one.at,
     late: one.late,
   }));
-  const overlap = planOverlap(cursor.scheduleId, definition.overlap, open, births);
+  const fresh = births.filter((birth) => options.existing?.has(birth.id) !== true);
+  const overlap = planOverlap(cursor.scheduleId, definition.overlap, open, fresh);
   const previous = chainOf(cursor.lastNominalAt, due.skips, births);
 
   const common = (scheduledAt: Instant) => ({
@@ -112,7 +114,7 @@ export function planMaterialization(
   });
   const skips: NewSkip[] = [];
   const ranges: NewRange[] = [];
-  const runsMade = cursor.runsMade + overlap.born.length;
+  const runsMade = cursor.runsMade + overlap.born.length + births.length - fresh.length;
   const untaken = due.runs[taken.length];
   const exhausted = runsMade >= (definition.maxRuns ?? Number.POSITIVE_INFINITY);
   // Nothing is due after the last run there may be, and what was not taken is planned anew from where it was left.

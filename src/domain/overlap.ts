@@ -11,6 +11,18 @@ import type { LiveState } from "./states.ts";
 
 export type OpenRun = { id: Uuid; scheduledAt: Instant; state: LiveState; guard: Uuid | null };
 
+/** Which open runs a policy decides by: none, the holders and whether anybody waits, or all that wait as well. */
+export type Concern = "none" | "holders" | "every";
+
+export function concernOf(overlap: Overlap): Concern {
+  if (slotsOf(overlap) === Number.POSITIVE_INFINITY) return "none";
+  return replacesWaiting(overlap) ? "every" : "holders";
+}
+
+function replacesWaiting({ policy }: Overlap): boolean {
+  return policy === "bufferOne" || policy === "cancelRunning";
+}
+
 /** A run about to be born. */
 export type Birth = { id: Uuid; scheduledAt: Instant };
 
@@ -28,7 +40,8 @@ export type OverlapPlan<B extends Birth> = {
 };
 
 /**
- * `open` are the schedule's live runs as read under its lock; `births` are in order of their instants.
+ * `open` are the schedule's live runs as read under its lock, as far as they concern the policy; `births` are in order
+ * of their instants.
  * An unlimited schedule gives every run its own id as guard.
  */
 export function planOverlap<B extends Birth>(
@@ -62,8 +75,7 @@ export function planOverlap<B extends Birth>(
       }
       cancelable = [];
     }
-    const newestOnly = overlap.policy === "bufferOne" || overlap.policy === "cancelRunning";
-    if (newestOnly && waiting.length > 0) {
+    if (replacesWaiting(overlap) && waiting.length > 0) {
       supersede(plan, waiting);
       waiting = [];
     }

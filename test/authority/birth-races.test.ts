@@ -66,6 +66,51 @@ describe("births that meet other verbs", () => {
     expect((await world.outbox()).filter((row) => row.runs.includes(runId))).toHaveLength(1);
   });
 
+  it.each(["forbid", "bufferOne", "skip", "cancelRunning"] as const)(
+    "%s: a cursor that walks ended instants again blocks no new run behind nobody",
+    async (policy) => {
+      const scheduleId = await world.newSchedule({
+        rule: { kind: "interval", everyMs: 1000, anchorAt: 0 },
+        overlap: { policy },
+        misfire: { policy: "all", graceMs: 60_000, maxCatchUp: 10 },
+      });
+      const at = await world.makeDue(scheduleId, 2000);
+      await world.materialize([scheduleId]);
+      for (let round = 0; round < 9; round++) for (const grant of await world.claimAll()) await world.complete(grant);
+      const before = await history(world, scheduleId);
+      await world.passes(Date.now() + 1000);
+      await world.admin.query(
+        "update schedule_cursor set next_run_at = $2, next_due_at = $2, last_nominal_at = null where schedule_id = $1",
+        [scheduleId, new Date(at)],
+      );
+      await world.materialize([scheduleId]);
+      const after = await history(world, scheduleId);
+      expect(after.length).toBeGreaterThan(before.length);
+      expect((await world.live()).filter((run) => run.guard === scheduleId)).toHaveLength(1);
+      await deleteSchedule(world.authority, who(scheduleId));
+    },
+  );
+
+  it("what one transaction has no budget for keeps its cursor, and comes next", async () => {
+    const ids: string[] = [];
+    for (let n = 0; n < 3; n++) {
+      const id = await world.newSchedule({
+        rule: { kind: "interval", everyMs: 1000, anchorAt: 0 },
+        overlap: { policy: "allow" },
+        misfire: { policy: "all", graceMs: 1000, maxCatchUp: 3000 },
+      });
+      await makeDue(world, id, 3_600_000);
+      ids.push(id);
+    }
+    const first = await world.materialize(ids);
+    expect(first).toMatchObject({ runs: expect.any(Number), unplanned: [expect.any(String), expect.any(String)] });
+    expect(first.runs).toBeLessThan(3100);
+    const second = await world.materialize(first.unplanned);
+    expect(second.unplanned).toHaveLength(1);
+    expect(await world.materialize(second.unplanned)).toMatchObject({ unplanned: [] });
+    for (const id of ids) await deleteSchedule(world.authority, who(id));
+  });
+
   it("an edit while an instant is due leaves that instant to the old revision", async () => {
     const scheduleId = await world.newSchedule({ payload: { version: "old" } });
     const runId = await makeDue(world, scheduleId, 5000);

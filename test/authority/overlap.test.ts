@@ -6,7 +6,7 @@ import { deleteSchedule } from "../../src/authority/schedules/delete-schedule.ts
 import { reviseSchedule } from "../../src/authority/schedules/revise-schedule.ts";
 import type { Overlap } from "../../src/domain/definition.ts";
 import { createWorld, definitionOf, type World } from "../support/world.ts";
-import { allow, bear, liveOf, running, start, stateOf, states } from "./scenes.ts";
+import { allow, bear, liveOf, makeDue, running, start, stateOf, states } from "./scenes.ts";
 
 describe("overlap", () => {
   let world: World;
@@ -149,6 +149,37 @@ describe("overlap", () => {
     expect(await stateOf(world, blocked)).toBe("blocked");
     await finish(ids[0]!);
     expect(await stateOf(world, blocked)).toBe("queued");
+  });
+
+  it("without a limit, waiting runs of one instant get their own ids as guards, not each other's", async () => {
+    const scheduleId = await world.newSchedule();
+    const now = Date.now();
+    const { transact } = world.authority;
+    const authority: typeof world.authority = {
+      ...world.authority,
+      transact: (verb, work) => transact(verb, (tx) => work({ ...tx, authorityNow: async () => now })),
+    };
+    for (let n = 0; n < 9; n++) await runNow(authority, who(scheduleId));
+    await revise(scheduleId, { policy: "allow" });
+    const live = (await world.live()).filter((run) => run.schedule_id === scheduleId);
+    expect(live).toHaveLength(9);
+    for (const run of live) expect(run.guard).toBe(run.id);
+    expect(await revise(scheduleId, { policy: "allow", limit: 3 })).toMatchObject({ kind: "revised" });
+    for (const run of live) await finish(run.id);
+  });
+
+  it("who only waits in line looks at nobody that waits: a stranger's lock on one holds up no new run", async () => {
+    const scheduleId = await world.newSchedule();
+    await bear(world, scheduleId, 60_000);
+    const second = await bear(world, scheduleId, 50_000);
+    const stranger = await world.stranger();
+    await stranger.query("select 1 from live_run where id = $1 for update", [second]);
+    const hasty = world.another({ lockTimeoutMs: 100 });
+    expect(await runNow(hasty, who(scheduleId))).toMatchObject({ kind: "created", state: "blocked" });
+    await makeDue(world, scheduleId, 40_000);
+    expect(await world.materialize([scheduleId])).toMatchObject({ runs: 1, undecided: 0 });
+    await stranger.rollback();
+    await deleteSchedule(world.authority, who(scheduleId));
   });
 
   it("cancelRunning after slots were lowered: a canceled surplus run frees nothing", async () => {

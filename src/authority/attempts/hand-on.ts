@@ -16,7 +16,7 @@ const LOCK_OLDEST_BLOCKED = sql(
       select id, schedule_id, tenant_id, class, lane, not_before
         from live_run
        where schedule_id = s.schedule_id and state = 'blocked'
-       order by scheduled_at
+       order by scheduled_at, id
        limit s.k
          for update) b`,
 );
@@ -53,12 +53,23 @@ export async function handOn(tx: Transaction, freed: readonly FreedSlot[], nowAt
     schedules.map((id) => guards.get(id)!.length),
   ]);
   if (siblings.length === 0) return [];
-  await tx.query(GIVE_GUARDS, [
-    siblings.map((run) => run.id),
-    siblings.map((run) => guards.get(run.schedule_id!)!.shift()),
-  ]);
+  return letGo(
+    tx,
+    siblings.map((run) => ({ run, guard: guards.get(run.schedule_id!)!.shift()! })),
+    nowAt,
+  );
+}
+
+/** Lets blocked runs whose rows are locked go: each gets a guard that nobody holds, and is dispatched. */
+export async function letGo(
+  tx: Transaction,
+  given: readonly { run: Sibling; guard: Uuid }[],
+  nowAt: Instant,
+): Promise<OutboxRow[]> {
+  if (given.length === 0) return [];
+  await tx.query(GIVE_GUARDS, [given.map((one) => one.run.id), given.map((one) => one.guard)]);
   const rows = groupIntoRows(
-    siblings.map((run) => ({
+    given.map(({ run }) => ({
       id: run.id,
       tenantId: run.tenant_id,
       class: run.class,

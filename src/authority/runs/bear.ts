@@ -1,6 +1,7 @@
 import { type Dispatchable, groupIntoRows, type IntentRow } from "../../domain/hint-size.ts";
 import type { NewRun } from "../../domain/materialization.ts";
 import type { Instant } from "../../kernel/clock.ts";
+import { bug } from "../../kernel/errors.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import type { Transaction } from "../../store/database.ts";
 import { insertLiveRuns, insertRuns, type OwnWork } from "../../store/rows/births.ts";
@@ -15,29 +16,35 @@ export type DispatchPlan = {
 
 export const leaveToRelay: DispatchPlan = { sizeOf: () => 1, publishNow: () => false };
 
-/**
- * Writes runs with their live rows and the intents to dispatch those that hold a guard. Live and outbox rows are
- * written only for runs that this insert created: a run that existed already has its own story.
- */
+/** Writes runs that nobody can have written before (their ids were minted), with everything that makes them go. */
 export async function bearRuns(
   tx: Transaction,
   runs: readonly NewRun[],
   own: ReadonlyMap<Uuid, OwnWork>,
   nowAt: Instant,
   dispatch: DispatchPlan,
-): Promise<{ born: Set<Uuid>; intents: OutboxRow[] }> {
-  if (runs.length === 0) return { born: new Set(), intents: [] };
+): Promise<OutboxRow[]> {
   const born = await insertRuns(tx, runs, own, nowAt);
-  const fresh = runs.filter((run) => born.has(run.id));
-  if (fresh.length === 0) return { born, intents: [] };
-  await insertLiveRuns(tx, fresh, own, nowAt);
-  const rows = groupIntoRows(fresh.filter((run) => run.guard !== null).map(toDispatchable), dispatch.sizeOf);
-  const intents = await insertIntents(
+  if (born.size < runs.length) throw bug("a minted run existed already", { runs: runs.length, born: born.size });
+  return bringToLife(tx, runs, own, nowAt, dispatch);
+}
+
+/** Writes the live rows of runs that this transaction has inserted, and the intents to dispatch those with a guard. */
+export async function bringToLife(
+  tx: Transaction,
+  runs: readonly NewRun[],
+  own: ReadonlyMap<Uuid, OwnWork>,
+  nowAt: Instant,
+  dispatch: DispatchPlan,
+): Promise<OutboxRow[]> {
+  if (runs.length === 0) return [];
+  await insertLiveRuns(tx, runs, own, nowAt);
+  const rows = groupIntoRows(runs.filter((run) => run.guard !== null).map(toDispatchable), dispatch.sizeOf);
+  return insertIntents(
     tx,
     rows.map((row) => ({ ...row, published: dispatch.publishNow(row) })),
     nowAt,
   );
-  return { born, intents };
 }
 
 function toDispatchable(run: NewRun): Dispatchable {

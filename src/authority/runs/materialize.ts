@@ -1,44 +1,39 @@
-import type { Misfire } from "../../domain/definition.ts";
-import { type MaterializationPlan, planMaterialization } from "../../domain/materialization.ts";
+import type { MaterializationPlan } from "../../domain/materialization.ts";
+import { concernOf } from "../../domain/overlap.ts";
 import { toLocal } from "../../domain/recurrence/local.ts";
-import { nextAfter } from "../../domain/recurrence/next.ts";
 import { zoneOf } from "../../domain/rule-zone.ts";
-import type { SkipReason } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
-import { messageOf } from "../../kernel/errors.ts";
+import { bug } from "../../kernel/errors.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { sql, type Transaction } from "../../store/database.ts";
-import { insertSkipRanges, insertSkips } from "../../store/rows/births.ts";
-import {
-  advanceCursors,
-  type CursorRow,
-  lockCursorsSkipping,
-  setFault,
-  setScheduleStatus,
-} from "../../store/rows/cursors.ts";
+import { insertRuns, insertSkipRanges, insertSkips } from "../../store/rows/births.ts";
+import { advanceCursors, type CursorRow, lockCursorsSkipping, setScheduleStatus } from "../../store/rows/cursors.ts";
 import { type Ending, endRuns } from "../../store/rows/endings.ts";
 import { markCancelRequested } from "../../store/rows/live-marks.ts";
-import { type LiveRun, lockOpenRunsOf, lockWaitingRunsOf } from "../../store/rows/live-runs.ts";
+import { type LiveRun, lockOpenRunsOf } from "../../store/rows/live-runs.ts";
 import type { OutboxRow } from "../../store/rows/outbox.ts";
 import type { Authority } from "../authority.ts";
-import { bearRuns, type DispatchPlan } from "./bear.ts";
+import { bringToLife, type DispatchPlan } from "./bear.ts";
 import { endingOfWaiting } from "./making-way.ts";
+import { type MissedAnswer, planCursor } from "./plan-cursor.ts";
 
 export type Materialized = {
   runs: number;
   skips: number;
-  /** Schedules that could not be decided now: a holder is ending in another transaction. Their cursors stand. */
+  /** Schedules that could not be decided now: a run is moving in another transaction. Their cursors stand. */
   undecided: number;
+  /** Schedules that this transaction had no budget left for. Their cursors stand. */
+  unplanned: Uuid[];
+  /** Whether a cursor that was planned is still due: its catch-up is longer than one plan. */
+  stillDue: boolean;
   intents: OutboxRow[];
   nowAt: Instant;
   /** The authority's epoch, which the hints of these intents carry. */
   epoch: number;
 };
 
-/** What to do about instants missed for a known cause, where it is not the schedule's own misfire policy. */
-export type MissedAnswer = { misfire?: Partial<Misfire>; reason?: SkipReason };
-
-const FAULT_RETRY_MS = 60_000;
+/** Births of one transaction: past this it plans no further cursor, so that it ends well before its deadline. */
+const BIRTH_BUDGET = 3_000;
 
 const READ_SETTING = sql(
   "materialize_read_setting",
@@ -47,7 +42,7 @@ const READ_SETTING = sql(
 
 /**
  * Turns due instants into runs and skips.
- * Locks   cursors (skipping what others hold), guard holders (skipping), waiting runs where a policy needs them.
+ * Locks   cursors, guard holders, waiting runs where a policy needs them; all skipping what others hold.
  * Time    authority time, after the locks.
  * Writes  run, live_run, skip_range, outbox, schedule_cursor; schedule where a rule has no further instant.
  * Replay  a cursor that has moved on is not due any more; the same instant gives the same run id.
@@ -78,126 +73,83 @@ export async function settleLocked(
   missed: MissedAnswer = {},
 ): Promise<Materialized> {
   await authority.faults.reach("materialize:cursors-locked");
+  const revisions = cursors.map((cursor) => ({ scheduleId: cursor.schedule_id, revision: cursor.revision }));
+  await authority.revisions.load(tx, revisions);
   const { open, undecided } = await lockOpenRunsOf(
     tx,
-    cursors.map((cursor) => cursor.schedule_id),
-  );
-  await authority.revisions.load(
-    tx,
-    cursors.map((cursor) => ({ scheduleId: cursor.schedule_id, revision: cursor.revision })),
-  );
-  await lockWaiting(
-    authority,
-    tx,
-    cursors.filter((cursor) => !undecided.has(cursor.schedule_id)),
-    open,
+    revisions.map((key) => ({
+      scheduleId: key.scheduleId,
+      concern: concernOf(authority.revisions.get(key).definition.overlap),
+    })),
   );
   const nowAt = await tx.authorityNow();
   const setting = (await tx.query<{ floor_at: Instant | null; epoch: number }>(READ_SETTING))[0]!;
-  const floorAt = setting.floor_at ?? 0;
+  const existing = new Set<Uuid>();
+  const plan = (cursor: CursorRow) =>
+    planCursor(authority, tx, cursor, open.get(cursor.schedule_id) ?? [], nowAt, {
+      floorAt: setting.floor_at ?? 0,
+      existing,
+      ...missed,
+    });
 
-  const plans: MaterializationPlan[] = [];
-  let left = 0;
+  const planned: Planned[] = [];
+  const unplanned: Uuid[] = [];
+  let births = 0;
   for (const cursor of cursors) {
-    if (undecided.has(cursor.schedule_id)) left++;
-    else {
-      const plan = await planOne(authority, tx, cursor, open.get(cursor.schedule_id) ?? [], nowAt, {
-        floorAt,
-        ...missed,
-      });
-      if (plan !== undefined) plans.push(plan);
+    if (undecided.has(cursor.schedule_id)) continue;
+    if (births >= BIRTH_BUDGET) {
+      unplanned.push(cursor.schedule_id);
+      continue;
     }
+    const made = await plan(cursor);
+    if (made === undefined) continue;
+    planned.push({ cursor, plan: made });
+    births += made.runs.length;
   }
+  const plans = await insertPlanned(tx, planned, existing, plan, nowAt);
   const intents = await writePlans(authority, tx, plans, open, nowAt, dispatch);
-  const skips = plans.reduce((sum, plan) => sum + plan.skips.length + plan.ranges.length, 0);
+  const skips = plans.reduce((sum, one) => sum + one.skips.length + one.ranges.length, 0);
   return {
-    runs: plans.reduce((sum, plan) => sum + plan.runs.length, 0),
+    runs: plans.reduce((sum, one) => sum + one.runs.length, 0),
     skips,
-    undecided: left,
+    undecided: undecided.size,
+    unplanned,
+    stillDue: plans.some((one) => one.next.dueAt !== null && one.next.dueAt <= nowAt),
     intents,
     nowAt,
     epoch: setting.epoch,
   };
 }
 
-/** Policies that let a newer run replace a waiting one need that one locked too. */
-async function lockWaiting(
-  authority: Authority,
-  tx: Transaction,
-  cursors: readonly CursorRow[],
-  open: Map<Uuid, LiveRun[]>,
-): Promise<void> {
-  const replacing = cursors.filter((cursor) => {
-    const { overlap } = authority.revisions.get({
-      scheduleId: cursor.schedule_id,
-      revision: cursor.revision,
-    }).definition;
-    const waits = open.get(cursor.schedule_id)?.some((run) => run.guard === null) ?? false;
-    return waits && (overlap.policy === "bufferOne" || overlap.policy === "cancelRunning");
-  });
-  if (replacing.length === 0) return;
-  const waiting = await lockWaitingRunsOf(
-    tx,
-    replacing.map((cursor) => cursor.schedule_id),
-  );
-  const still = new Set(waiting.map((run) => run.id));
-  // A waiter that was canceled while we waited for its lock is gone.
-  for (const cursor of replacing) {
-    const runs = open.get(cursor.schedule_id) ?? [];
-    open.set(
-      cursor.schedule_id,
-      runs.filter((run) => run.guard !== null || still.has(run.id)),
-    );
-  }
-}
+type Planned = { cursor: CursorRow; plan: MaterializationPlan };
 
-async function planOne(
-  authority: Authority,
+/**
+ * Inserts the runs of all plans before anything that follows from them. A run may exist already (a cursor that was set
+ * back walks its instants again), and then the guard it was to hold would block the next one behind nobody: such plans
+ * are made anew, knowing what exists. Leaving births out never takes another's birth away, so what was inserted stays.
+ */
+async function insertPlanned(
   tx: Transaction,
-  cursor: CursorRow,
-  open: readonly LiveRun[],
+  planned: readonly Planned[],
+  existing: Set<Uuid>,
+  plan: (cursor: CursorRow) => Promise<MaterializationPlan | undefined>,
   nowAt: Instant,
-  options: { floorAt: Instant } & MissedAnswer,
-): Promise<MaterializationPlan | undefined> {
-  if (cursor.next_run_at === null || cursor.next_run_at > nowAt) return undefined;
-  if (cursor.next_due_at === null && cursor.fault === null) return undefined;
-  const { definition } = authority.revisions.get({ scheduleId: cursor.schedule_id, revision: cursor.revision });
-  const compiled = authority.revisions.rule(definition);
-  if (!compiled.ok) return fault(authority, tx, cursor, compiled.fault.message, nowAt);
-  const view = {
-    scheduleId: cursor.schedule_id,
-    tenantId: cursor.tenant_id,
-    revision: cursor.revision,
-    nextRunAt: cursor.next_run_at,
-    nextDueAt: cursor.next_due_at ?? cursor.next_run_at,
-    lastNominalAt: cursor.last_nominal_at ?? undefined,
-    runsMade: Number(cursor.runs_made),
-  };
-  try {
-    return planMaterialization(
-      view,
-      { ...definition, misfire: { ...definition.misfire, ...options.misfire } },
-      (at) => nextAfter(compiled.rule, at),
-      open.map((run) => ({ id: run.id, scheduledAt: run.scheduled_at, state: run.state, guard: run.guard })),
-      nowAt,
-      { floorAt: options.floorAt, missedReason: options.reason ?? "misfire" },
-    );
-  } catch (error) {
-    // One rule that throws must not stop everybody else's instants.
-    return fault(authority, tx, cursor, messageOf(error), nowAt);
+): Promise<MaterializationPlan[]> {
+  const born = new Set<Uuid>();
+  for (;;) {
+    const runs = planned.flatMap((one) => one.plan.runs).filter((run) => !born.has(run.id));
+    for (const id of await insertRuns(tx, runs, new Map(), nowAt)) born.add(id);
+    const known = existing.size;
+    for (const run of runs) if (!born.has(run.id)) existing.add(run.id);
+    if (existing.size === known) break;
+    for (const one of planned) {
+      if (one.plan.runs.some((run) => existing.has(run.id))) one.plan = (await plan(one.cursor)) ?? one.plan;
+    }
   }
-}
-
-/** Sets one schedule aside, visibly; it is tried again by itself. */
-async function fault(
-  authority: Authority,
-  tx: Transaction,
-  cursor: CursorRow,
-  message: string,
-  nowAt: Instant,
-): Promise<undefined> {
-  await setFault(tx, cursor.schedule_id, message, nowAt + FAULT_RETRY_MS);
-  authority.log.error({ schedule: cursor.schedule_id, fault: message }, "a schedule's rule cannot be computed");
+  const plans = planned.map((one) => one.plan);
+  const runs = plans.reduce((sum, one) => sum + one.runs.length, 0);
+  if (runs !== born.size) throw bug("runs were inserted that no plan has", { runs, born: born.size });
+  return plans;
 }
 
 async function writePlans(
@@ -230,7 +182,7 @@ async function writePlans(
     plans.flatMap((plan) => plan.ranges),
     nowAt,
   );
-  const { intents } = await bearRuns(
+  const intents = await bringToLife(
     tx,
     plans.flatMap((plan) => plan.runs),
     new Map(),

@@ -1,13 +1,13 @@
 import type { Payload } from "../../domain/definition.ts";
 import { LANE_OF, type NewRun } from "../../domain/materialization.ts";
-import { planOverlap } from "../../domain/overlap.ts";
+import { concernOf, planOverlap } from "../../domain/overlap.ts";
 import type { RunState } from "../../domain/states.ts";
 import { bucketOf, instantOf, mintId, type Uuid } from "../../kernel/ids.ts";
 import type { Transaction } from "../../store/database.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
 import { endRuns } from "../../store/rows/endings.ts";
 import { markCancelRequested } from "../../store/rows/live-marks.ts";
-import { lockOpenRunsOf, lockWaitingRunsOf } from "../../store/rows/live-runs.ts";
+import { lockOpenRunsOf } from "../../store/rows/live-runs.ts";
 import { type RequestKey, takeRequestKey } from "../../store/rows/request-keys.ts";
 import { findRunState } from "../../store/rows/run-state.ts";
 import type { Authority } from "../authority.ts";
@@ -25,7 +25,7 @@ export type RunMade =
 
 /**
  * One run of a schedule, now, beside its rule.
- * Locks   request_key (scope: the schedule), by inserting it; schedule_cursor; guard holders; waiting runs.
+ * Locks   request_key (scope: the schedule), by inserting it; schedule_cursor; guard holders; waiting runs that it may replace.
  * Time    authority time, after the locks; it is the run's nominal instant.
  * Writes  request_key, run, live_run, outbox, audit_event.
  * Replay  the same key and body: the same run.
@@ -68,15 +68,15 @@ async function bearNow(
   payload: Payload | undefined,
 ): Promise<"queued" | "blocked" | undefined> {
   const scheduleId = cursor.schedule_id;
-  const { open: byschedule, undecided } = await lockOpenRunsOf(tx, [scheduleId]);
-  if (undecided.size > 0) lookAgain();
-  const waiting = await lockWaitingRunsOf(tx, [scheduleId]);
   await authority.revisions.load(tx, [{ scheduleId, revision: cursor.revision }]);
   const { definition } = authority.revisions.get({ scheduleId, revision: cursor.revision });
+  const concern = concernOf(definition.overlap);
+  const { open: bySchedule, undecided } = await lockOpenRunsOf(tx, [{ scheduleId, concern }]);
+  if (undecided.size > 0) lookAgain();
   const nowAt = await tx.authorityNow();
   const scheduledAt = instantOf(runId);
 
-  const open = [...(byschedule.get(scheduleId) ?? []).filter((run) => run.guard !== null), ...waiting];
+  const open = bySchedule.get(scheduleId) ?? [];
   const seen = open.map((run) => ({ id: run.id, scheduledAt: run.scheduled_at, state: run.state, guard: run.guard }));
   const plan = planOverlap(scheduleId, definition.overlap, seen, [{ id: runId, scheduledAt }]);
   if (plan.skipped.length > 0) return undefined;

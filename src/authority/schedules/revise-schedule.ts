@@ -10,10 +10,10 @@ import type { CursorRow } from "../../store/rows/cursors.ts";
 import { setGuards } from "../../store/rows/live-marks.ts";
 import { type LiveRun, lockEveryRunOf } from "../../store/rows/live-runs.ts";
 import { insertRevision, type ScheduleRow, updateCursor, updateSchedule } from "../../store/rows/schedules.ts";
-import { handOn } from "../attempts/hand-on.ts";
+import { handOn, letGo } from "../attempts/hand-on.ts";
 import type { Authority } from "../authority.ts";
 import { lookAgain, refuse, transactOrRefuse } from "../refusal.ts";
-import type { MissedAnswer } from "../runs/materialize.ts";
+import type { MissedAnswer } from "../runs/plan-cursor.ts";
 import { firstInstant } from "./next-instant.ts";
 import { lockTenantSchedule, type SettledSchedule, settleSchedule } from "./settled-schedule.ts";
 
@@ -53,7 +53,7 @@ export async function reviseSchedule(
     const definition = change.definition ?? before.definition;
     const now = await settleForEdit(authority, tx, locked, instantsOf(before.definition) !== instantsOf(definition));
     const { schedule, nowAt } = now;
-    const next = planNext(authority, now, before.definition, definition);
+    const next = await planNext(authority, tx, now, before.definition, definition);
     if (!next.ok) refuse<ReviseOutcome>({ kind: "invalid", fault: next.fault });
 
     const revision = schedule.revision + 1;
@@ -118,15 +118,16 @@ async function settleForEdit(
 }
 
 /** An edit that does not touch what instants are made of leaves the cursor alone. */
-function planNext(
+async function planNext(
   authority: Authority,
+  tx: Transaction,
   now: SettledSchedule,
   before: Definition,
   after: Definition,
-): { ok: true; nextRunAt: Instant | null; newChain: boolean } | { ok: false; fault: RuleFault } {
+): Promise<{ ok: true; nextRunAt: Instant | null; newChain: boolean } | { ok: false; fault: RuleFault }> {
   if (instantsOf(before) === instantsOf(after)) return { ok: true, nextRunAt: now.cursor.next_run_at, newChain: false };
   const fromAt = Math.max(now.nowAt, now.cursor.last_nominal_at ?? 0);
-  const first = firstInstant(authority, after, fromAt);
+  const first = await firstInstant(authority, tx, after, fromAt);
   if (!first.ok) return first;
   const exhausted = after.maxRuns !== undefined && Number(now.cursor.runs_made) >= after.maxRuns;
   return { ok: true, nextRunAt: exhausted ? null : first.nextRunAt, newChain: true };
@@ -156,9 +157,10 @@ async function fitGuards(
       tx,
       holders.map((run) => ({ id: run.id, guard: run.id })),
     );
-    await handOn(
+    // Each its own id: guards handed out in order could give one run the id of another.
+    await letGo(
       tx,
-      blocked.map((run) => ({ scheduleId, guard: run.id })),
+      blocked.map((run) => ({ run, guard: run.id })),
       nowAt,
     );
     return;

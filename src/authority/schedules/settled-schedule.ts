@@ -6,7 +6,8 @@ import { lockSchedule, type ScheduleRow } from "../../store/rows/schedules.ts";
 import type { Authority } from "../authority.ts";
 import { lookAgain } from "../refusal.ts";
 import { leaveToRelay } from "../runs/bear.ts";
-import { type Materialized, type MissedAnswer, settleLocked } from "../runs/materialize.ts";
+import { type Materialized, settleLocked } from "../runs/materialize.ts";
+import type { MissedAnswer } from "../runs/plan-cursor.ts";
 
 /** A schedule under its lock, with every nominal instant up to now turned into a run or a skip. */
 export type SettledSchedule = {

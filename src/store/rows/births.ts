@@ -60,6 +60,7 @@ export async function insertRuns(
   own: ReadonlyMap<Uuid, OwnWork>,
   nowAt: Instant,
 ): Promise<Set<Uuid>> {
+  if (runs.length === 0) return new Set();
   const rows = await tx.query<{ id: Uuid }>(INSERT_RUNS, [
     runs.map((run) => run.id),
     runs.map((run) => run.scheduledAt),

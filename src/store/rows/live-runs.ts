@@ -1,4 +1,5 @@
 import type { Fence } from "../../domain/fence.ts";
+import type { Concern } from "../../domain/overlap.ts";
 import type { HeldBy, Lane, LiveState } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
@@ -46,7 +47,7 @@ const LOCK_GUARDED = sql(
 const LOCK_UNGUARDED = sql(
   "live_lock_unguarded",
   `select ${LIVE_COLUMNS} from live_run where id = any($1::uuid[]) and guard is null
-    order by schedule_id, scheduled_at for update`,
+    order by schedule_id, scheduled_at, id for update`,
 );
 const LOCK_SKIPPING = sql(
   "live_lock_skipping",
@@ -56,14 +57,21 @@ const LOCK_HOLDERS_SKIPPING = sql(
   "live_lock_holders",
   `select id from live_run where schedule_id = any($1::uuid[]) and guard is not null order by id for update skip locked`,
 );
-const READ_OF_SCHEDULES = sql(
-  "live_read_of_schedules",
-  `select ${LIVE_COLUMNS} from live_run where schedule_id = any($1::uuid[]) order by schedule_id, scheduled_at`,
-);
-const LOCK_WAITING = sql(
+const LOCK_WAITING_SKIPPING = sql(
   "live_lock_waiting",
-  `select ${LIVE_COLUMNS} from live_run where schedule_id = any($1::uuid[]) and guard is null
-    order by schedule_id, scheduled_at for update`,
+  `select id from live_run where schedule_id = any($1::uuid[]) and guard is null
+    order by schedule_id, scheduled_at, id for update skip locked`,
+);
+/** Holders of $1, all that wait in $2, and one that waits (there may be very many) in $3. */
+const READ_OPEN = sql(
+  "live_read_open",
+  `select ${LIVE_COLUMNS} from live_run where schedule_id = any($1::uuid[]) and guard is not null
+   union all
+   select ${LIVE_COLUMNS} from live_run where schedule_id = any($2::uuid[]) and guard is null
+   union all
+   select b.* from unnest($3::uuid[]) as s (of_schedule)
+    cross join lateral (
+      select ${LIVE_COLUMNS} from live_run where schedule_id = s.of_schedule and guard is null limit 1) b`,
 );
 const READ = sql("live_read", `select ${LIVE_COLUMNS} from live_run where id = any($1::uuid[])`);
 
@@ -98,7 +106,7 @@ export async function lockRunning(tx: Queryable, ids: readonly Uuid[]): Promise<
 
 /**
  * Locks live rows by id, waiting, in the two rounds of the lock order: rows with a guard by id, then rows without by
- * (schedule, instant). A row that changed class between the rounds shows up in neither; the caller sees it missing
+ * (schedule, instant, id). A row that changed class between the rounds shows up in neither; the caller sees it missing
  * and, where that matters, asks again in a new transaction.
  */
 export async function lockLiveRuns(tx: Queryable, ids: readonly Uuid[]): Promise<Map<Uuid, LiveRun>> {
@@ -115,7 +123,7 @@ const LOCK_BLOCKED_BESIDE = sql(
   "live_lock_blocked_beside",
   `select ${LIVE_COLUMNS} from live_run
     where (id = any($1::uuid[]) or schedule_id = any($2::uuid[])) and guard is null
-    order by schedule_id, scheduled_at for update`,
+    order by schedule_id, scheduled_at, id for update`,
 );
 
 /**
@@ -150,31 +158,34 @@ export async function readLiveRuns(db: Queryable, ids: readonly Uuid[]): Promise
 }
 
 /**
- * The open runs of schedules whose cursors are locked, with their holders locked too. Two statements on purpose: the
- * first locks what it can, only the second one decides. A holder that is visible but not locked by us is ending in
- * another transaction: that schedule cannot be decided now (`undecided`).
+ * The open runs of schedules whose cursors are locked, as far as their policies decide by them: holders are locked,
+ * and so is all that waits where a newer run may replace it. First lock what can be locked, only the later read
+ * decides. A run that is visible but not locked by us is moving in another transaction, or a stranger holds it: that
+ * schedule cannot be decided now (`undecided`), and holds up nobody else.
  */
 export async function lockOpenRunsOf(
   tx: Queryable,
-  scheduleIds: readonly Uuid[],
+  schedules: readonly { scheduleId: Uuid; concern: Concern }[],
 ): Promise<{ open: Map<Uuid, LiveRun[]>; undecided: Set<Uuid> }> {
-  const key = [scheduleIds];
-  const locked = new Set((await tx.query<{ id: Uuid }>(LOCK_HOLDERS_SKIPPING, key)).map((row) => row.id));
   const open = new Map<Uuid, LiveRun[]>();
   const undecided = new Set<Uuid>();
-  for (const row of await tx.query<LiveRun>(READ_OF_SCHEDULES, key)) {
+  const concerned = schedules.filter((one) => one.concern !== "none");
+  if (concerned.length === 0) return { open, undecided };
+  const ids = concerned.map((one) => one.scheduleId);
+  const every = new Set(concerned.filter((one) => one.concern === "every").map((one) => one.scheduleId));
+  const locked = new Set((await tx.query<{ id: Uuid }>(LOCK_HOLDERS_SKIPPING, [ids])).map((row) => row.id));
+  if (every.size > 0) {
+    for (const row of await tx.query<{ id: Uuid }>(LOCK_WAITING_SKIPPING, [[...every]])) locked.add(row.id);
+  }
+  for (const row of await tx.query<LiveRun>(READ_OPEN, [ids, [...every], ids.filter((id) => !every.has(id))])) {
     const scheduleId = row.schedule_id!;
-    if (row.guard !== null && !locked.has(row.id)) undecided.add(scheduleId);
+    const decides = row.guard !== null || every.has(scheduleId);
+    if (decides && !locked.has(row.id)) undecided.add(scheduleId);
     const runs = open.get(scheduleId);
     if (runs === undefined) open.set(scheduleId, [row]);
     else runs.push(row);
   }
   return { open, undecided };
-}
-
-/** Locks the blocked runs of schedules, waiting: second round of the lock order. */
-export async function lockWaitingRunsOf(tx: Queryable, scheduleIds: readonly Uuid[]): Promise<LiveRun[]> {
-  return tx.query<LiveRun>(LOCK_WAITING, [scheduleIds]);
 }
 
 const LOCK_OF_SCHEDULE_GUARDED = sql(
@@ -183,7 +194,11 @@ const LOCK_OF_SCHEDULE_GUARDED = sql(
 );
 const LOCK_OF_SCHEDULE_UNGUARDED = sql(
   "live_lock_of_schedule_unguarded",
-  `select ${LIVE_COLUMNS} from live_run where schedule_id = $1 and guard is null order by scheduled_at for update`,
+  `select ${LIVE_COLUMNS} from live_run where schedule_id = $1 and guard is null order by scheduled_at, id for update`,
+);
+const READ_OF_SCHEDULE = sql(
+  "live_read_of_schedule",
+  `select ${LIVE_COLUMNS} from live_run where schedule_id = $1 order by scheduled_at, id`,
 );
 
 /**
@@ -194,6 +209,6 @@ export async function lockEveryRunOf(tx: Queryable, scheduleId: Uuid): Promise<L
   const guarded = await tx.query<LiveRun>(LOCK_OF_SCHEDULE_GUARDED, [scheduleId]);
   const blocked = await tx.query<LiveRun>(LOCK_OF_SCHEDULE_UNGUARDED, [scheduleId]);
   const locked = new Set([...guarded, ...blocked].map((run) => run.id));
-  const now = await tx.query<LiveRun>(READ_OF_SCHEDULES, [[scheduleId]]);
+  const now = await tx.query<LiveRun>(READ_OF_SCHEDULE, [scheduleId]);
   return now.every((run) => locked.has(run.id)) ? now : undefined;
 }
