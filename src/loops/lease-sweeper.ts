@@ -2,7 +2,9 @@ import { expireLeases } from "../authority/attempts/expire.ts";
 import { findLapsedLeases, readWatch } from "../authority/attempts/watch.ts";
 import type { Authority } from "../authority/authority.ts";
 import { type Amnesty, observe } from "../domain/amnesty.ts";
+import { messageOf } from "../kernel/errors.ts";
 import type { Pass } from "../kernel/loop.ts";
+import { inHalves } from "./in-halves.ts";
 
 const BATCH = 300;
 
@@ -30,7 +32,14 @@ export function createLeaseSweeper(options: { authority: Authority }): Pass {
         return { did: 0, more: false };
       }
       const lapsed = await findLapsedLeases(authority, BATCH);
-      const did = await expireLeases(authority, lapsed, forgivenUntil);
+      let did = 0;
+      await inHalves(
+        lapsed,
+        async (batch) => {
+          did += await expireLeases(authority, batch, forgivenUntil);
+        },
+        (run, err) => authority.log.error({ run, err, reason: messageOf(err) }, "a lapsed lease cannot be ended"),
+      );
       return { did, more: did > 0 && lapsed.length === BATCH };
     },
   };

@@ -4,9 +4,12 @@ import { findDueLate, findDueOnTime, findFaultySchedules, findNextInstant } from
 import { materialize } from "../authority/runs/materialize.ts";
 import { bucketMask, bucketsOf } from "../domain/rendezvous.ts";
 import type { Instant } from "../kernel/clock.ts";
+import { messageOf } from "../kernel/errors.ts";
 import type { Uuid } from "../kernel/ids.ts";
 import type { Pass } from "../kernel/loop.ts";
+import { inHalves } from "./in-halves.ts";
 import type { PublishMarked } from "./publish-marked.ts";
+import { createTroubles } from "./troubles.ts";
 import type { Windows } from "./windows.ts";
 
 /** Cursors looked at together, so that their runs can be put together by tenant: fewer, fuller hints. */
@@ -38,6 +41,7 @@ export function createScanner(options: {
   let overdueAt = Number.NEGATIVE_INFINITY;
   /** Database clock minus process clock: only for deciding when to look. */
   let aheadMs = 0;
+  const troubles = createTroubles(clock);
 
   async function renewLease(): Promise<void> {
     if (clock.monotonic() - leasedAt < LEASE_EVERY_MS) return;
@@ -45,16 +49,48 @@ export function createScanner(options: {
     mask = bucketMask(bucketsOf(id, await announceScanner(authority, id, LEASE_MS)));
   }
 
-  async function settle(scheduleIds: readonly Uuid[]): Promise<number> {
-    let did = 0;
-    for (let at = 0; at < scheduleIds.length; at += BATCH) {
+  async function settleBatch(batch: readonly Uuid[]): Promise<{ did: number; stillDue: boolean }> {
+    const all = { did: 0, stillDue: false };
+    for (let rest = batch; rest.length > 0; ) {
       await windows.refresh();
-      const done = await materialize(authority, scheduleIds.slice(at, at + BATCH), windows);
+      const done = await materialize(authority, rest, windows);
       await publishMarked(done.intents, done.epoch);
       if (done.intents.some((row) => row.published_at === null)) authority.signals.outboxGrew(done.nowAt);
-      did += done.runs + done.skips;
+      all.did += done.runs + done.skips;
+      all.stillDue ||= done.stillDue;
+      rest = done.unplanned;
     }
-    return did;
+    return all;
+  }
+
+  async function settle(scheduleIds: readonly Uuid[]): Promise<{ did: number; stillDue: boolean }> {
+    const all = { did: 0, stillDue: false };
+    const ids = scheduleIds.filter((id) => !troubles.out(id));
+    const together = ids.filter((id) => !troubles.alone(id));
+    const batches = Array.from({ length: Math.ceil(together.length / BATCH) }, (_, n) =>
+      together.slice(n * BATCH, (n + 1) * BATCH),
+    );
+    for (const batch of [...batches, ...ids.filter(troubles.alone).map((id) => [id])]) {
+      await inHalves(
+        batch,
+        async (part) => {
+          try {
+            const done = await settleBatch(part);
+            if (done.did > 0 && part.length === 1) troubles.clear(part[0]!);
+            all.did += done.did;
+            all.stillDue ||= done.stillDue;
+          } catch (error) {
+            troubles.suspect(part, error);
+            throw error;
+          }
+        },
+        (schedule, err) => {
+          troubles.leaveOut(schedule);
+          authority.log.error({ schedule, err, reason: messageOf(err) }, "a schedule cannot be materialized");
+        },
+      );
+    }
+    return all;
   }
 
   return {
@@ -65,20 +101,21 @@ export function createScanner(options: {
       await renewLease();
       const databaseNow: Instant = clock.now() + aheadMs;
       const onTime = await findDueOnTime(authority, databaseNow - ON_TIME_MS, mask, LOOK);
-      let did = await settle(onTime);
-      let more = onTime.length === LOOK;
-      if (!more && clock.monotonic() - overdueAt >= OVERDUE_EVERY_MS) {
+      let { did, stillDue: more } = await settle(onTime);
+      if (onTime.length < LOOK && clock.monotonic() - overdueAt >= OVERDUE_EVERY_MS) {
         const late = [
           ...(await findDueLate(authority, databaseNow - OVERDUE_MS, mask, LOOK)),
           ...(await findFaultySchedules(authority, LOOK)),
         ];
-        did += await settle(late);
-        if (late.length < LOOK) overdueAt = clock.monotonic();
+        const settled = await settle(late);
+        did += settled.did;
+        if (late.length < LOOK && !settled.stillDue) overdueAt = clock.monotonic();
         else more = true;
-      }
-      if (more) return { did, more };
+      } else more ||= onTime.length === LOOK;
       const next = await findNextInstant(authority, mask, databaseNow);
       aheadMs = next.nowAt - clock.now();
+      // Only who got something done may ask for another pass at once: nobody may be able to do what is left right now.
+      if (more && did > 0) return { did, more };
       // A holder that is ending right now leaves its cursor due: look again in a moment, not in a loop.
       if (did === 0 && onTime.length > 0) return { did, more: false, nextAt: clock.now() + 5 };
       return { did, more: false, nextAt: next.nextDueAt === null ? undefined : next.nextDueAt - aheadMs };

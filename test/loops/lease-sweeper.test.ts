@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemClock } from "../../src/kernel/clock.ts";
 import type { Pass } from "../../src/kernel/loop.ts";
 import { createLeaseSweeper } from "../../src/loops/lease-sweeper.ts";
-import { liveOf, running, stateOf } from "../authority/scenes.ts";
+import { bear, liveOf, running, stateOf } from "../authority/scenes.ts";
 import { createWorld, type World } from "../support/world.ts";
 
 const LEASE = { ttlMs: 60_000, heartbeatMs: 10_000, marginMs: 5_000 };
@@ -16,7 +16,7 @@ let elapsedMs: number;
 let serverStartedMs: number;
 
 beforeEach(async () => {
-  world = await createWorld({ settings: { lease: LEASE } });
+  world = await createWorld({ settings: { lease: LEASE, lockTimeoutMs: 500 } });
   // Long ago, so that a sweeper may have watched since.
   elapsedMs = -AGO_MS;
   serverStartedMs = 0;
@@ -106,4 +106,19 @@ test("two sweepers at once end an attempt once", async () => {
   await world.expireLease(grant.runId);
   const did = await Promise.all([sweeper.pass(signal), sweeper.pass(signal)]);
   expect(did.map((one) => one.did).toSorted()).toEqual([0, 1]);
+});
+
+test("a stranger's lock on the run next in line holds up the end of its own schedule's lease only", async () => {
+  await beAwake();
+  const retry = { maxAttempts: 1, maxElapsedMs: 86_400_000, baseMs: 1, capMs: 1 };
+  const [held, free] = [await running(world, { retry }), await running(world, { retry })];
+  const next = await bear(world, held.scheduleId, 30_000);
+  for (const { grant } of [held, free]) await world.expireLease(grant.runId);
+  const stranger = await world.stranger();
+  await stranger.query("select 1 from live_run where id = $1 for update", [next]);
+  expect((await sweeper.pass(signal)).did).toBe(1);
+  expect(await stateOf(world, free.grant.runId)).toBe("failed");
+  await stranger.rollback();
+  expect((await sweeper.pass(signal)).did).toBe(1);
+  expect(await stateOf(world, next)).toBe("queued");
 });

@@ -193,3 +193,108 @@ test("a schedule that cannot be computed does not stop the others", async () => 
   );
   expect(rows).toEqual([{ faulty: true, next_due_at: null }]);
 });
+
+test("a stranger's lock on one waiting run holds up its own schedule only", async () => {
+  const rule = { kind: "interval", everyMs: 1000, anchorAt: 0 } as const;
+  const one = await world.newSchedule({ rule, overlap: { policy: "bufferOne" } });
+  await world.makeDue(one, 3000);
+  await world.materialize([one]);
+  const waiter = (await world.live()).find((run) => run.guard === null)!;
+  const neighbours = await dueSchedules(3, 0);
+  await world.passes(Date.now() + 1000);
+  const stranger = await world.stranger();
+  await stranger.query("select 1 from live_run where id = $1 for update", [waiter.id]);
+  const before = await runsOf(one);
+  const scanner = scannerOf();
+  await scanner.pass(signal);
+  for (const id of neighbours) expect(await runsOf(id)).toBe(1);
+  expect(await runsOf(one)).toBe(before);
+  await stranger.rollback();
+  await scanner.pass(signal);
+  expect(await runsOf(one)).toBeGreaterThan(before);
+});
+
+test("a schedule that the database refuses stops nobody else, and is left out for a while", async () => {
+  const [bad, ...good] = await dueSchedules(7, 0);
+  const errors: unknown[] = [];
+  let calls = 0;
+  const authority: Authority = {
+    ...world.authority,
+    log: { ...world.authority.log, error: (...said: unknown[]) => void errors.push(said[1]) } as never,
+    transact: (verb, work) => {
+      calls++;
+      return world.authority.transact(verb, work);
+    },
+  };
+  await world.admin.query(`create function refuse_one() returns trigger language plpgsql as $$ begin
+    if new.schedule_id = '${bad}' then raise exception 'refused' using errcode = '22003'; end if; return new; end $$`);
+  await world.admin.query("create trigger refuse_one before insert on run for each row execute function refuse_one()");
+  const scanner = scannerOf(authority);
+  await scanner.pass(signal);
+  for (const id of good) expect(await runsOf(id)).toBe(1);
+  expect(errors).toEqual(["a schedule cannot be materialized"]);
+  calls = 0;
+  await scanner.pass(signal);
+  expect(calls).toBe(0);
+  await world.admin.query("drop trigger refuse_one on run");
+});
+
+test("a schedule that takes longer than a deadline stops nobody else", async () => {
+  const [slow, ...good] = await dueSchedules(3, 0);
+  await world.admin.query(`create function slow_one() returns trigger language plpgsql as $$ begin
+    if new.schedule_id = '${slow}' then perform pg_sleep(2); end if; return new; end $$`);
+  await world.admin.query("create trigger slow_one before insert on run for each row execute function slow_one()");
+  const scanner = scannerOf(world.another({ verbDeadlineMs: 1_000 }));
+  // PostgreSQL goes on with what the scanner gave up, and holds its locks until it is done.
+  await until(
+    "the others have their runs",
+    async () => {
+      await scanner.pass(signal);
+      return (await runsOf(good[0])) === 1 && (await runsOf(good[1])) === 1;
+    },
+    20_000,
+  );
+  await world.admin.query("drop trigger slow_one on run");
+});
+
+test("catch-up of many schedules goes on without a nap until it is done, in bounded transactions", async () => {
+  const ids: Uuid[] = [];
+  for (let n = 0; n < 4; n++) {
+    ids.push(
+      await world.newSchedule({
+        rule: { kind: "interval", everyMs: 1000, anchorAt: 0 },
+        overlap: { policy: "allow" },
+        misfire: { policy: "all", graceMs: 1000, maxCatchUp: 2000 },
+      }),
+    );
+  }
+  await makeDue(ids, 1_500_000);
+  await scannerOf().pass(signal);
+  for (const id of ids) expect(await runsOf(id)).toBeGreaterThan(1400);
+}, 60_000);
+
+test("a process clock that steps forward past thousands of future instants does not make the scanner spin", async () => {
+  const first = await world.newSchedule();
+  await world.admin.query(`
+    with c as (update schedule_cursor set next_run_at = clock_timestamp() + interval '6 hours',
+                      next_due_at = clock_timestamp() + interval '6 hours' where schedule_id = '${first}' returning *)
+    insert into schedule_cursor (schedule_id, tenant_id, revision, next_run_at, next_due_at, chain_started_at, tz_version, parser_version)
+    select gen_random_uuid(), tenant_id, revision, next_run_at, next_due_at, chain_started_at, tz_version, parser_version
+      from c, generate_series(1, 4000)`);
+  let stepMs = 0;
+  let monotonicMs = 0;
+  const clock = {
+    ...systemClock,
+    now: () => systemClock.now() + stepMs,
+    monotonic: () => systemClock.monotonic() + monotonicMs,
+  };
+  const scanner = scannerOf({ ...world.authority, clock });
+  await scanner.pass(signal);
+  stepMs = 12 * 3_600_000;
+  monotonicMs = 2_001;
+  expect(await scanner.pass(signal)).toMatchObject({ did: 0, more: false });
+  // And it knows the database's time again at once.
+  const { nextAt } = await scanner.pass(signal);
+  expect(Math.abs(nextAt! - clock.now() - 6 * 3_600_000)).toBeLessThan(60_000);
+  await world.admin.query("delete from schedule_cursor where schedule_id <> $1", [first]);
+});

@@ -38,7 +38,7 @@ const FIND_ON_TIME = sql(
 const FIND_OVERDUE = sql(
   "cursors_find_overdue",
   `select schedule_id, tenant_id from schedule_cursor
-    where next_due_at <= $1
+    where next_due_at <= least($1, (select clock_timestamp()))
       and (get_bit($2::bit(1024), bucket) = 1 or next_due_at < (select clock_timestamp()) - interval '2 seconds')
     order by next_due_at limit $3`,
 );
