@@ -6,7 +6,7 @@ import type { ObjectStore } from "../objects/port.ts";
 const DAY_MS = 86_400_000;
 
 /**
- * Clears uploads that broke off, once a day. No attempt may write for as long as a day, so what is older has no writer.
+ * Clears uploads that broke off, once a day. No attempt lasts longer than a day, so what is older has no writer.
  * Several sweepers may clear at once.
  */
 export function createUploadCleaner(deps: {
