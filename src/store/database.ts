@@ -38,6 +38,8 @@ export type TransactionOptions = {
 
 export type Database = Queryable & {
   transact<T>(options: TransactionOptions, work: (tx: Transaction) => Promise<T>): Promise<T>;
+  /** A read that the server itself gives up after `timeoutMs`, with SQLSTATE 57014 (`isStatementTimeout`). */
+  queryWithin<Row>(timeoutMs: number, statement: Statement, values: readonly unknown[]): Promise<Row[]>;
   /** Runs text that is no prepared statement (DDL, tests). */
   run(text: string): Promise<void>;
   /** Lets running statements end, for some seconds; then their connections are cut. */
@@ -147,6 +149,18 @@ export function createDatabase(options: {
       return alone((client) => queryWith<Row>(client, statement, values));
     },
 
+    queryWithin<Row>(timeoutMs: number, statement: Statement, values: readonly unknown[]) {
+      return alone(async (client) => {
+        // In a transaction, because a pooler may stand between.
+        await client.query(`begin read only; set local statement_timeout = ${timeoutMs}`);
+        try {
+          return await queryWith<Row>(client, statement, values);
+        } finally {
+          await client.query("rollback");
+        }
+      });
+    },
+
     async run(text) {
       await alone((client) => client.query(text));
     },
@@ -252,6 +266,11 @@ export function isPoison(error: unknown): boolean {
 /** A lock was not given in time: split the batch so that one stranger's lock holds up one item only. */
 export function isLockTimeout(error: unknown): boolean {
   return sqlStateOf(error) === "55P03";
+}
+
+/** The statement took longer than it was given. */
+export function isStatementTimeout(error: unknown): boolean {
+  return sqlStateOf(error) === "57014";
 }
 
 export function isDeadlock(error: unknown): boolean {

@@ -1,8 +1,9 @@
 import type { Job, Payload, ResourceClass } from "../../domain/definition.ts";
 import type { HeldBy, RunState, SkipReason, Trigger } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
+import { PunctualError } from "../../kernel/errors.ts";
 import { instantOf, type Uuid } from "../../kernel/ids.ts";
-import { type Queryable, sql } from "../database.ts";
+import { type Database, isStatementTimeout, type Queryable, type Statement, sql } from "../database.ts";
 import { instantText, isStorable } from "../values.ts";
 
 /** A run as it stands: history and, while it is open, its live row. Instants are epoch ms. */
@@ -104,8 +105,29 @@ export type RunPage = {
   limit: number;
 };
 
-/** Latest nominal instant first. A filter by a live state shows what is so now, and is not stable over pages. */
-export function listRuns(db: Queryable, tenantId: Uuid, page: RunPage): Promise<RunListItem[]> {
+/** A filter that matches next to nothing would walk the whole history for one page. */
+const LIST_TIMEOUT_MS = 5_000;
+
+/**
+ * Latest nominal instant first. A filter by a live state shows what is so now, and is not stable over pages. Throws
+ * `busy` when the page took too long to find.
+ */
+export async function listRuns(
+  db: Pick<Database, "queryWithin">,
+  tenantId: Uuid,
+  page: RunPage,
+): Promise<RunListItem[]> {
+  const [statement, values] = statementOf(tenantId, page);
+  try {
+    return await db.queryWithin<RunListItem>(LIST_TIMEOUT_MS, statement, values);
+  } catch (error) {
+    if (!isStatementTimeout(error)) throw error;
+    const message = `The runs were not found within ${LIST_TIMEOUT_MS / 1000} s; ask for less time with from and to, or for one schedule`;
+    throw new PunctualError("busy", message, { actor: "caller", retryable: true, cause: error });
+  }
+}
+
+function statementOf(tenantId: Uuid, page: RunPage): [Statement, unknown[]] {
   const shared = [
     tenantId,
     instantText(page.boundAt),
@@ -119,10 +141,10 @@ export function listRuns(db: Queryable, tenantId: Uuid, page: RunPage): Promise<
     page.state ?? null,
   ];
   if (page.state !== undefined && LIVE.includes(page.state)) {
-    return db.query<RunListItem>(LIST_LIVE, [...shared, page.scheduleId ?? null]);
+    return [LIST_LIVE, [...shared, page.scheduleId ?? null]];
   }
-  if (page.scheduleId !== undefined) return db.query<RunListItem>(LIST_OF_SCHEDULE, [...shared, page.scheduleId]);
-  return db.query<RunListItem>(LIST_OF_TENANT, shared);
+  if (page.scheduleId !== undefined) return [LIST_OF_SCHEDULE, [...shared, page.scheduleId]];
+  return [LIST_OF_TENANT, shared];
 }
 
 export type AttemptView = {

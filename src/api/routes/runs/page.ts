@@ -58,7 +58,7 @@ export async function pageOfRuns(
   ]);
   const position = after === undefined ? undefined : context.cursors.read(list, after);
   const boundAt = position === undefined ? await readWatermark(context.db) : Number(position[0]) / 1000;
-  const rows = await listRuns(context.db, caller.tenantId, {
+  const rows = await listRuns(context.authority.db, caller.tenantId, {
     ...filters,
     ...(scheduleId === undefined ? {} : { scheduleId }),
     ...(position === undefined ? {} : { after: { scheduledAt: Number(position[1]) / 1000, id: String(position[2]) } }),
