@@ -43,7 +43,8 @@ const FIND_LANES = sql(
           order by available_at limit 1) head) first
      left join usage u on u.tenant_id = l.tenant_id and u.class = l.class
      left join quota q on q.tenant_id = l.tenant_id and q.class = l.class
-    where first.available_at is not null`,
+    where first.available_at is not null
+    order by l.class, l.tenant_id`,
 );
 const COUNT_PUBLISHED = sql(
   "dispatchable_count_published",
