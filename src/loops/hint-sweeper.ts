@@ -61,7 +61,9 @@ export function createHintSweeper(options: {
       const seen = await redis.establish();
       if (seen.isNew || (redisEpoch !== undefined && redisEpoch !== seen.epoch)) {
         const did = await unpublishAll();
-        if (did > 0) authority.log.warn({ did }, "Redis has lost its hints: everything is published again");
+        // A Redis that is new to this process may be new altogether.
+        const level = redisEpoch === undefined ? "info" : "warn";
+        if (did > 0) authority.log[level]({ did }, "Redis has lost its hints: everything is published again");
         redisEpoch = seen.epoch;
         return { did, more: false };
       }

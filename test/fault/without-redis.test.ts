@@ -20,13 +20,12 @@ test("without Redis the whole system runs on PostgreSQL alone, workers sharing t
     }
     await dueSchedule(world.authority, world.admin, {
       tenantId: world.tenantId,
-      runs: 10,
+      runs: 4,
       job: "test.count",
-      everyMs: 200,
       dueAgoMs: 0,
     });
-    await allSucceed(world.admin, 610);
-    expect(ledgers[0]!.executions + ledgers[1]!.executions).toBe(610);
+    await allSucceed(world.admin, 604);
+    expect(ledgers[0]!.executions + ledgers[1]!.executions).toBe(604);
     expect(Math.min(...ledgers.map((one) => one.executions))).toBeGreaterThan(50);
   } finally {
     for (const node of nodes) await node.stop();
