@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { setTimeout } from "node:timers/promises";
 import pg from "pg";
 import { inject } from "vitest";
 
@@ -15,7 +16,25 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   await administer(`create database ${name} template ${inject("templateDatabase")} strategy file_copy`);
   const url = new URL(inject("postgresUrl"));
   url.pathname = `/${name}`;
-  return { url: url.href, drop: () => administer(`drop database if exists ${name} with (force)`) };
+  return { url: url.href, drop: () => dropDatabase(name) };
+}
+
+const PATIENCE = 50;
+
+/**
+ * Connections that have just been closed are still on their way out of the server; disconnecting those by force is heard
+ * as an error by whoever closed them. So force comes last.
+ */
+async function dropDatabase(name: string): Promise<void> {
+  for (let tries = 0; tries < PATIENCE; tries++) {
+    try {
+      return await administer(`drop database if exists ${name}`);
+    } catch (error) {
+      if ((error as { code?: string }).code !== "55006") throw error;
+      await setTimeout(20);
+    }
+  }
+  await administer(`drop database if exists ${name} with (force)`);
 }
 
 async function administer(statement: string): Promise<void> {
