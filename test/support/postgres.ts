@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { setTimeout } from "node:timers/promises";
 import pg from "pg";
 import { inject } from "vitest";
 
@@ -19,22 +18,17 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   return { url: url.href, drop: () => dropDatabase(name) };
 }
 
-const PATIENCE = 50;
-
 /**
- * Connections that have just been closed are still on their way out of the server; disconnecting those by force is heard
- * as an error by whoever closed them. So force comes last.
+ * PostgreSQL itself waits up to 5 s for connections that are on their way out. Disconnecting those by force would be
+ * heard as an error by whoever has just closed them, so force comes last.
  */
 async function dropDatabase(name: string): Promise<void> {
-  for (let tries = 0; tries < PATIENCE; tries++) {
-    try {
-      return await administer(`drop database if exists ${name}`);
-    } catch (error) {
-      if ((error as { code?: string }).code !== "55006") throw error;
-      await setTimeout(20);
-    }
+  try {
+    await administer(`drop database if exists ${name}`);
+  } catch (error) {
+    if ((error as { code?: string }).code !== "55006") throw error;
+    await administer(`drop database if exists ${name} with (force)`);
   }
-  await administer(`drop database if exists ${name} with (force)`);
 }
 
 async function administer(statement: string): Promise<void> {
