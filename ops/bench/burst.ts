@@ -13,7 +13,7 @@ export type BurstOptions = {
 };
 export type BurstResult = Account & { bench: "burst"; ok: boolean; settings: Record<string, unknown> };
 
-export const BURST: BurstOptions = { runs: 50_000, tenants: 100, workers: 2, slots: 500, warmup: 5_000 };
+export const BURST: BurstOptions = { runs: 50_000, tenants: 100, workers: 2, slots: 2_000, warmup: 5_000 };
 
 const WITHIN_MS = 120_000;
 
