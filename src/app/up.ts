@@ -104,7 +104,7 @@ function makeDirectory(directory: string): void {
 
 async function sayWhereThingsAre(core: Core, url: string, demo: { key: string; tenantId: string }): Promise<void> {
   const zones = core.authority.zones;
-  say(`API http://${url.replace(/^https?:\/\//, "")}`);
+  say(`API ${url}`);
   say(`Docs ${url}/docs`);
   say(
     core.redis === undefined

@@ -5,7 +5,7 @@ import type { Authority } from "../authority/authority.ts";
 import { isRefusedItem } from "../authority/refused-item.ts";
 import { trustedUntil } from "../domain/lease.ts";
 import { createBatcher } from "../kernel/batcher.ts";
-import { PunctualError } from "../kernel/errors.ts";
+import { isOutcomeUnknown } from "../kernel/errors.ts";
 import { insist, mayBeAnswered } from "./insist.ts";
 import type { Hint } from "./source.ts";
 
@@ -50,7 +50,8 @@ export function createClaimer(options: {
       authority,
       { ending: ending.signal, untilMs },
       (tries) => claimRuns(authority, { claimId, worker, slots, hints, repeated: tries > 1 }),
-      (error, tries) => (tries > 1 ? mayBeAnswered(error) : isUnknown(error)),
+      // Only a claim that may have committed is repeated; any other leaves its hints where they are.
+      (error, tries) => (tries > 1 ? mayBeAnswered(error) : isOutcomeUnknown(error)),
     );
     onGrants(outcome.grants, untilMs);
     return hints.map(() => undefined);
@@ -67,9 +68,4 @@ export function createClaimer(options: {
     giveUp: () => ending.abort(),
     drain: () => batcher.drain(),
   };
-}
-
-/** Only a claim that may have committed is repeated; any other leaves its hints where they are. */
-function isUnknown(error: unknown): boolean {
-  return error instanceof PunctualError && error.code === "outcome-unknown";
 }

@@ -126,20 +126,22 @@ export function createWorker(options: WorkerOptions): Worker {
   }
 
   async function endAttempts(): Promise<void> {
-    await held.empty(within(options.graceMs));
+    await emptyWithin(options.graceMs);
     if (held.size === 0) return;
     log.info({ attempts: held.size }, "the grace is over: running attempts are told to stop and given back");
     for (const attempt of held.all()) attempt.stop.abort("shutdown");
-    await held.empty(within(ABORT_GRACE_MS));
+    await emptyWithin(ABORT_GRACE_MS);
     // From now on what gets no answer is given up instead of repeated.
     ending.abort();
     if (held.size > 0) log.warn({ attempts: held.size }, "handlers did not stop; their leases will end their attempts");
   }
 
-  function within(ms: number): AbortSignal {
+  /** Waits until nothing is held, at most so long. */
+  async function emptyWithin(ms: number): Promise<void> {
     const over = new AbortController();
-    clock.after(ms, () => over.abort());
-    return over.signal;
+    const timer = clock.after(ms, () => over.abort());
+    await held.empty(over.signal);
+    timer.cancel();
   }
 
   let stopping: Promise<void> | undefined;

@@ -11,7 +11,6 @@ export type Cursor = {
   tenantId: Uuid;
   revision: number;
   nextRunAt: Instant;
-  nextDueAt: Instant;
   /** Undefined at the start of a chain (creation, edit, resume). */
   lastNominalAt: Instant | undefined;
   runsMade: number;

@@ -44,6 +44,10 @@ export function outcomeUnknown(message: string, cause: unknown): PunctualError {
   return new PunctualError("outcome-unknown", message, { actor: "us", retryable: true, cause });
 }
 
+export function isOutcomeUnknown(error: unknown): boolean {
+  return error instanceof PunctualError && error.code === "outcome-unknown";
+}
+
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,4 +1,5 @@
-import { PunctualError } from "../kernel/errors.ts";
+import { isRefusedItem } from "../authority/refused-item.ts";
+import { isOutcomeUnknown } from "../kernel/errors.ts";
 
 /**
  * Does a batch in one piece, or, where that fails in a way that one item may be the cause of, in halves, down to single
@@ -25,13 +26,7 @@ export async function inHalves<Item>(
   }
 }
 
-export function isOutcomeUnknown(error: unknown): boolean {
-  return error instanceof PunctualError && error.code === "outcome-unknown";
-}
-
-/** Its data (SQLSTATE 22, 23), a lock that a stranger holds (55P03), or more work than one deadline allows. */
+/** Its data, a lock that a stranger holds, or more work than one deadline allows. */
 function mayBeOneItem(error: unknown): boolean {
-  if (isOutcomeUnknown(error)) return true;
-  const state = (error as { code?: unknown } | null)?.code;
-  return typeof state === "string" && /^(22...|23...|55P03)$/.test(state);
+  return isRefusedItem(error) || isOutcomeUnknown(error);
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "../kernel/clock.ts";
+import { isOutcomeUnknown } from "../kernel/errors.ts";
 import type { Uuid } from "../kernel/ids.ts";
-import { isOutcomeUnknown } from "./in-halves.ts";
 
 const FOR_MS = 60_000;
 

@@ -27,7 +27,6 @@ const cursor = (change: Partial<Cursor> = {}): Cursor => ({
   tenantId: "t",
   revision: 3,
   nextRunAt: T0,
-  nextDueAt: T0,
   lastNominalAt: undefined,
   runsMade: 0,
   ...change,

@@ -4,6 +4,7 @@ import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import {
   type DispatchableRow,
+  divideByTime,
   findDispatchable,
   findWaitingLanes,
   type WaitingLane,
@@ -36,9 +37,7 @@ export async function findDirectWork(
   const lanes = (await findWaitingLanes(db)).filter((lane) => lane.class === class_);
   if (lanes.length === 0) return { hints: [], nowAt: authority.clock.now(), nextAt: null };
   const server = await readServer(db, 0);
-  const due = lanes.filter((lane) => lane.available_at <= server.now);
-  const later = lanes.filter((lane) => lane.available_at > server.now).map((lane) => lane.available_at);
-  const nextAt = later.length === 0 ? null : Math.min(...later);
+  const { due, nextAt } = divideByTime(lanes, server.now);
   // Every lane here has a row, so no more lanes than slots are needed.
   const first = inTurn(due, turn).slice(0, slots);
   if (first.length === 0) return { hints: [], nowAt: server.now, nextAt };

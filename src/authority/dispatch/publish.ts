@@ -5,6 +5,7 @@ import type { Transaction } from "../../store/database.ts";
 import {
   countPublished,
   type DispatchableRow,
+  divideByTime,
   findDispatchable,
   findWaitingLanes,
   markPublished,
@@ -37,9 +38,7 @@ export function publishOutbox(authority: Authority, slots: ReadonlyMap<string, n
   return authority.transact("publish", async (tx) => {
     const lanes = await findWaitingLanes(tx);
     const server = await readServer(tx, 0);
-    const due = lanes.filter((lane) => lane.available_at <= server.now);
-    const later = lanes.filter((lane) => lane.available_at > server.now).map((lane) => lane.available_at);
-    const nextAt = later.length === 0 ? null : Math.min(...later);
+    const { due, nextAt } = divideByTime(lanes, server.now);
     if (due.length === 0) return { rows: [], epoch: server.epoch, nowAt: server.now, held: 0, nextAt };
 
     const wanted = await roomForAll(tx, due, slots, authority.chance);
@@ -62,7 +61,8 @@ export async function hasWaitingRows(authority: Authority): Promise<boolean> {
   return (await findWaitingLanes(authority.db)).length > 0;
 }
 
-type Wanted = { tenantId: string; class: string; rows: number; late: number; runs: number };
+/** `rows` is the lane's room in runs: no row names fewer than one. */
+type Wanted = { tenantId: string; class: string; rows: number; late: number };
 
 async function roomForAll(
   tx: Transaction,
@@ -89,14 +89,14 @@ async function roomForAll(
     return demands.flatMap((lane, i) => {
       const room = rooms[i]!;
       if (room === 0) return [];
-      return [{ tenantId: lane.tenantId, class: class_, rows: room, late: lateRoom(room, chance()), runs: room }];
+      return [{ tenantId: lane.tenantId, class: class_, rows: room, late: lateRoom(room, chance()) }];
     });
   });
 }
 
 /** A row may go out when at least one of its runs fits. */
 function trim(rows: readonly DispatchableRow[], wanted: readonly Wanted[]): DispatchableRow[] {
-  const left = new Map(wanted.map((lane) => [laneKey(lane), lane.runs]));
+  const left = new Map(wanted.map((lane) => [laneKey(lane), lane.rows]));
   return rows.filter((row) => {
     const key = laneKey({ tenantId: row.tenant_id, class: row.class });
     const room = left.get(key) ?? 0;

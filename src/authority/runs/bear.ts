@@ -16,17 +16,19 @@ export type DispatchPlan = {
 
 export const leaveToRelay: DispatchPlan = { sizeOf: () => 1, publishNow: () => false };
 
-/** Writes runs that nobody can have written before (their ids were minted), with everything that makes them go. */
+/**
+ * Writes runs that nobody can have written before (their ids were minted), with everything that makes them go. The
+ * relay dispatches them.
+ */
 export async function bearRuns(
   tx: Transaction,
   runs: readonly NewRun[],
   own: ReadonlyMap<Uuid, OwnWork>,
   nowAt: Instant,
-  dispatch: DispatchPlan,
 ): Promise<OutboxRow[]> {
   const born = await insertRuns(tx, runs, own, nowAt);
   if (born.size < runs.length) throw bug("a minted run existed already", { runs: runs.length, born: born.size });
-  return bringToLife(tx, runs, own, nowAt, dispatch);
+  return bringToLife(tx, runs, own, nowAt, leaveToRelay);
 }
 
 /** Writes the live rows of runs that this transaction has inserted, and the intents to dispatch those with a guard. */

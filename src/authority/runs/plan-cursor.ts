@@ -34,7 +34,6 @@ export async function planCursor(
     tenantId: cursor.tenant_id,
     revision: cursor.revision,
     nextRunAt: cursor.next_run_at,
-    nextDueAt: cursor.next_due_at ?? cursor.next_run_at,
     lastNominalAt: cursor.last_nominal_at ?? undefined,
     runsMade: Number(cursor.runs_made),
   };

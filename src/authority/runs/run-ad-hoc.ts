@@ -6,7 +6,7 @@ import { type RequestKey, takeRequestKey } from "../../store/rows/request-keys.t
 import { findRunState } from "../../store/rows/run-state.ts";
 import type { Authority } from "../authority.ts";
 import { refuse, transactOrRefuse } from "../refusal.ts";
-import { bearRuns, leaveToRelay } from "./bear.ts";
+import { bearRuns } from "./bear.ts";
 import type { RunMade } from "./run-now.ts";
 
 /**
@@ -49,7 +49,7 @@ export async function runAdHoc(
       heldBy: "none",
       guard: runId,
     };
-    await bearRuns(tx, [run], new Map([[runId, { job: work, payload }]]), nowAt, leaveToRelay);
+    await bearRuns(tx, [run], new Map([[runId, { job: work, payload }]]), nowAt);
     await writeAudit(tx, { tenantId, actor, action: "run.create", subject: runId });
     return { kind: "created", runId, state: "queued" };
   });

@@ -13,7 +13,7 @@ import { findRunState } from "../../store/rows/run-state.ts";
 import type { Authority } from "../authority.ts";
 import { lookAgain, refuse, transactOrRefuse } from "../refusal.ts";
 import { lockScheduleOrDeleted } from "../schedules/settled-schedule.ts";
-import { bearRuns, leaveToRelay } from "./bear.ts";
+import { bearRuns } from "./bear.ts";
 import { endingOfWaiting } from "./making-way.ts";
 
 export type RunMade =
@@ -106,6 +106,6 @@ async function bearNow(
     guard,
   };
   const own = new Map(payload === undefined ? [] : [[runId, { job: null, payload }]]);
-  await bearRuns(tx, [run], own, nowAt, leaveToRelay);
+  await bearRuns(tx, [run], own, nowAt);
   return guard === null ? "blocked" : "queued";
 }

@@ -110,6 +110,18 @@ export function findWaitingLanes(db: Queryable): Promise<WaitingLane[]> {
   return db.query<WaitingLane>(FIND_LANES);
 }
 
+/** Lanes with a row that may start by now, and when the first of the others may (null: there is none). */
+export function divideByTime(
+  lanes: readonly WaitingLane[],
+  nowAt: Instant,
+): { due: WaitingLane[]; nextAt: Instant | null } {
+  const later = lanes.filter((lane) => lane.available_at > nowAt).map((lane) => lane.available_at);
+  return {
+    due: lanes.filter((lane) => lane.available_at <= nowAt),
+    nextAt: later.length === 0 ? null : Math.min(...later),
+  };
+}
+
 export function countPublished(db: Queryable): Promise<{ tenant_id: Uuid; class: string; runs: number }[]> {
   return db.query(COUNT_PUBLISHED);
 }
