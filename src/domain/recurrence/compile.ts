@@ -123,7 +123,7 @@ function intervalMs(rule: IntervalRule): number {
 }
 
 function anchorOf(rule: IntervalRule): number {
-  if (typeof rule.anchorAt === "string") return readMoment("anchorAt", rule.anchorAt, undefined);
+  if (typeof rule.anchorAt === "string") return readMoment("anchorAt", rule.anchorAt, undefined).at;
   if (rule.anchorAt < FIRST_INSTANT || rule.anchorAt > LAST_INSTANT) {
     const allowed = "epoch milliseconds of the years 0000-9999";
     refuse({ field: "anchorAt", found: String(rule.anchorAt), message: "No calendar has this instant.", allowed });
@@ -138,6 +138,11 @@ function compileDates(
   zones: ZoneSource,
 ): CompiledSingle {
   const zone = zoneName === undefined ? undefined : requireZone("zone", zoneName, zones);
-  const instants = new Set(moments.map((moment) => readMoment(field, moment, zone)));
-  return { kind: "dates", instants: [...instants].sort((a, b) => a - b) };
+  const read = moments.map((moment) => readMoment(field, moment, zone));
+  const instants = [...new Set(read.map(({ at }) => at))].sort((a, b) => a - b);
+  return {
+    kind: "dates",
+    instants,
+    ...(zone === undefined ? {} : { local: { zone, walls: [...new Set(read.map(({ wall }) => wall))] } }),
+  };
 }

@@ -25,7 +25,12 @@ export type CompiledCron = {
 
 type CompiledInterval = { readonly kind: "interval"; readonly everyMs: number; readonly anchorAt: number };
 /** `once` and `dates`; instants in order, each once. */
-type CompiledDates = { readonly kind: "dates"; readonly instants: readonly number[] };
+type CompiledDates = {
+  readonly kind: "dates";
+  readonly instants: readonly number[];
+  /** Where they were written as local times: these (whole wall seconds), for whoever explains an instant. */
+  readonly local?: { readonly zone: Zone; readonly walls: readonly number[] };
+};
 type CompiledAfterCompletion = { readonly kind: "afterCompletion"; readonly delayMs: number };
 export type CompiledSingle = CompiledCron | CompiledInterval | CompiledDates | CompiledAfterCompletion;
 export type CompiledRule = CompiledSingle | { readonly kind: "anyOf"; readonly rules: readonly CompiledSingle[] };

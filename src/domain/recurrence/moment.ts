@@ -9,11 +9,14 @@ const ALLOWED_INSTANT =
   "an RFC 3339 instant with its offset, such as 2026-10-01T09:00:00Z, or a local time together with `zone`";
 const ALLOWED_LOCAL = "a local time without an offset, such as 2026-10-01T09:00, since `zone` is given";
 
+/** `at` in epoch milliseconds, and the whole wall second that was written. */
+type Moment = { readonly at: number; readonly wall: number };
+
 /**
- * Epoch milliseconds of an instant, or of a local time in `zone` where one is given. A local time that a clock change
+ * Reads an instant, or a local time in `zone` where one is given. A local time that a clock change
  * skips becomes the instant at which the gap ends; one that is repeated, its first pass. Throws `FaultyRule`.
  */
-export function readMoment(field: string, text: string, zone: Zone | undefined): number {
+export function readMoment(field: string, text: string, zone: Zone | undefined): Moment {
   const allowed = zone === undefined ? ALLOWED_INSTANT : ALLOWED_LOCAL;
   const parts = SHAPE.exec(text);
   if (parts === null) return refuse({ field, found: text, message: "This is not a date and time.", allowed });
@@ -36,13 +39,13 @@ export function readMoment(field: string, text: string, zone: Zone | undefined):
         suggestion: `${text}Z`,
       });
     }
-    return (wall - readOffset(field, text, offset, allowed)) * 1000 + ms;
+    return { at: (wall - readOffset(field, text, offset, allowed)) * 1000 + ms, wall };
   }
   if (offset !== undefined) {
     refuse({ field, found: text, message: "An offset and a zone together may contradict each other.", allowed });
   }
   const at = firstReading(zone, wall);
-  return at * 1000 + (showsWholeSecond(zone, at, wall) ? ms : 0);
+  return { at: at * 1000 + (showsWholeSecond(zone, at, wall) ? ms : 0), wall };
 }
 
 type Six = [number, number, number, number, number, number];

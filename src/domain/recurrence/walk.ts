@@ -50,7 +50,7 @@ export function nextByPolicy(
 }
 
 /** No zone has skipped more than a day (Samoa and Kiribati did skip one). */
-const LONGEST_GAP = 2 * DAY_SECONDS;
+export const LONGEST_GAP = 2 * DAY_SECONDS;
 
 /** The first run owed to the wall times that were skipped on entering segment `k`. */
 function skippedBefore(pattern: WallPattern, zone: Zone, k: number, t: number, gap: Gap): number {

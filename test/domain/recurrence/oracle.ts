@@ -17,6 +17,9 @@ const MINUTE = 60;
 /** No clock change is wider, so what lies further outside the stretch cannot reach into it. */
 const MARGIN = 2 * 86_400;
 
+/** A wall minute that the rule asks for: when it was shown, and when the rule is due on its account (epoch seconds). */
+export type Appointment = { readonly wall: number; readonly shown: readonly number[]; readonly due: readonly number[] };
+
 /** Instants in `from` < t < `to` (epoch seconds, whole minutes) at which a rule that `matches` wall minutes is due. */
 export function dueMinutes(
   zone: Zone,
@@ -25,6 +28,18 @@ export function dueMinutes(
   matches: (shown: Shown) => boolean,
   policy: Policy | "as shown",
 ): number[] {
+  const due = appointments(zone, from, to, matches, policy).flatMap((one) => one.due);
+  return [...new Set(due)].filter((t) => t > from && t < to).sort((a, b) => a - b);
+}
+
+/** Every appointment whose wall minute lies in the stretch or near it. */
+export function appointments(
+  zone: Zone,
+  from: number,
+  to: number,
+  matches: (shown: Shown) => boolean,
+  policy: Policy | "as shown",
+): Appointment[] {
   const base = from - 2 * MARGIN;
   /** `passes[k]`: when the wall read the k-th minute after `base`. */
   const passes: number[][] = [];
@@ -32,13 +47,14 @@ export function dueMinutes(
     const k = (t + offsetAt(zone, t) - base) / MINUTE;
     passes[k] = [...(passes[k] ?? []), t];
   }
-  const due = new Set<number>();
+  const found: Appointment[] = [];
   const first = passes.findIndex((one) => one !== undefined);
   for (let k = first; k < passes.length; k += 1) {
-    if (!matches(read(base + k * MINUTE))) continue;
-    for (const t of instantsOf(zone, passes, k, base, policy)) if (t > from && t < to) due.add(t);
+    const wall = base + k * MINUTE;
+    if (!matches(read(wall))) continue;
+    found.push({ wall, shown: passes[k] ?? [], due: instantsOf(zone, passes, k, base, policy) });
   }
-  return [...due].sort((a, b) => a - b);
+  return found;
 }
 
 function instantsOf(
