@@ -1,7 +1,7 @@
 import type { Instant } from "../kernel/clock.ts";
 import { deriveRunId, type Uuid } from "../kernel/ids.ts";
 import type { Definition } from "./definition.ts";
-import { type NextAfter, planDue, type SkippedSpan } from "./misfire.ts";
+import { type CatchUp, type DueOptions, type NextAfter, planDue, type SkippedSpan } from "./misfire.ts";
 import { type OpenRun, planOverlap } from "./overlap.ts";
 import { type HeldBy, LANES, type Lane, type SkipReason, type Trigger } from "./states.ts";
 
@@ -14,6 +14,8 @@ export type Cursor = {
   /** Undefined at the start of a chain (creation, edit, resume). */
   lastNominalAt: Instant | undefined;
   runsMade: number;
+  /** Where an earlier plan has reached its bound in the middle of catching up. */
+  catchUp?: CatchUp | undefined;
 };
 
 export type NewRun = {
@@ -52,7 +54,13 @@ export type MaterializationPlan = {
   superseded: Uuid[];
   canceled: Uuid[];
   cancelRequested: Uuid[];
-  next: { runAt: Instant | null; dueAt: Instant | null; lastNominalAt: Instant | null; runsMade: number };
+  next: {
+    runAt: Instant | null;
+    dueAt: Instant | null;
+    lastNominalAt: Instant | null;
+    runsMade: number;
+    catchUp?: CatchUp | undefined;
+  };
   /** No further instant: the schedule is finished. */
   finished: boolean;
 };
@@ -74,33 +82,38 @@ export function planMaterialization(
   ruleNext: NextAfter,
   open: readonly OpenRun[],
   nowAt: Instant,
-  options: { floorAt: Instant; missedReason: SkipReason; existing?: ReadonlySet<Uuid> },
+  options: Pick<DueOptions, "floorAt" | "missedReason" | "place"> & { existing?: ReadonlySet<Uuid> },
 ): MaterializationPlan {
   const next = bounded(ruleNext, definition);
-  const due = planDue(cursor.nextRunAt, nowAt, definition.misfire, next, options);
-  const left = definition.maxRuns === undefined ? Number.POSITIVE_INFINITY : definition.maxRuns - cursor.runsMade;
-  const taken = due.runs.slice(0, Math.max(0, left));
+  // What may still run bounds the plan: nothing is told of after the last run there may be.
+  const mostRuns = (definition.maxRuns ?? Number.POSITIVE_INFINITY) - cursor.runsMade;
+  const due = planDue(cursor.nextRunAt, nowAt, definition.misfire, next, {
+    ...options,
+    mostRuns,
+    catchUp: cursor.catchUp,
+  });
 
-  const births = taken.map((one) => ({
+  const births = due.runs.map((one) => ({
     id: deriveRunId(cursor.scheduleId, "schedule", one.at),
     scheduledAt: one.at,
+    dueAt: one.dueAt,
     late: one.late,
   }));
   const fresh = births.filter((birth) => options.existing?.has(birth.id) !== true);
   const overlap = planOverlap(cursor.scheduleId, definition.overlap, open, fresh);
   const previous = chainOf(cursor.lastNominalAt, due.skips, births);
 
-  const common = (scheduledAt: Instant) => ({
+  const common = (scheduledAt: Instant, dueAt = scheduledAt) => ({
     scheduleId: cursor.scheduleId,
     tenantId: cursor.tenantId,
     class: definition.class,
     revision: cursor.revision,
     scheduledAt,
-    dueAt: scheduledAt,
+    dueAt,
     prevScheduledAt: previous(scheduledAt),
   });
   const runs = overlap.born.map(({ birth, guard }): NewRun => {
-    const run = common(birth.scheduledAt);
+    const run = common(birth.scheduledAt, birth.dueAt);
     return {
       ...run,
       id: birth.id,
@@ -114,12 +127,7 @@ export function planMaterialization(
   const skips: NewSkip[] = [];
   const ranges: NewRange[] = [];
   const runsMade = cursor.runsMade + overlap.born.length + births.length - fresh.length;
-  const untaken = due.runs[taken.length];
-  const exhausted = runsMade >= (definition.maxRuns ?? Number.POSITIVE_INFINITY);
-  // Nothing is due after the last run there may be, and what was not taken is planned anew from where it was left.
-  const untilAt = exhausted ? taken.at(-1)!.at : (untaken?.at ?? Number.POSITIVE_INFINITY);
   for (const skip of due.skips) {
-    if ((skip.kind === "instant" ? skip.at : skip.fromAt) > untilAt) continue;
     if (skip.kind === "instant") {
       const id = deriveRunId(cursor.scheduleId, "schedule", skip.at);
       skips.push({ ...common(skip.at), id, trigger: "schedule", reason: skip.reason });
@@ -139,10 +147,9 @@ export function planMaterialization(
     }
   }
   for (const birth of overlap.skipped) {
-    skips.push({ ...common(birth.scheduledAt), id: birth.id, trigger: "schedule", reason: "overlap" });
+    skips.push({ ...common(birth.scheduledAt, birth.dueAt), id: birth.id, trigger: "schedule", reason: "overlap" });
   }
-  const nextAt = exhausted ? null : (untaken?.at ?? due.next);
-  const lastNominalAt = exhausted || untaken !== undefined ? (taken.at(-1)?.at ?? null) : due.lastNominalAt;
+  const nextAt = runsMade >= (definition.maxRuns ?? Number.POSITIVE_INFINITY) ? null : due.next;
   return {
     cursor,
     runs,
@@ -154,11 +161,27 @@ export function planMaterialization(
     next: {
       runAt: nextAt,
       dueAt: nextAt,
-      lastNominalAt: lastNominalAt ?? cursor.lastNominalAt ?? null,
+      lastNominalAt: due.lastNominalAt ?? cursor.lastNominalAt ?? null,
       runsMade,
+      catchUp: due.catchUp,
     },
     finished: nextAt === null,
   };
+}
+
+/**
+ * The same for a schedule whose rule cannot be computed at present: the one instant that is known is settled as ever,
+ * and what comes after it stays unknown, unless there may be no further run anyway.
+ */
+export function planKnownInstant(
+  cursor: Cursor,
+  definition: Definition,
+  open: readonly OpenRun[],
+  nowAt: Instant,
+  options: Parameters<typeof planMaterialization>[5],
+): MaterializationPlan {
+  const plan = planMaterialization(cursor, definition, () => null, open, nowAt, options);
+  return { ...plan, finished: plan.next.runsMade >= (definition.maxRuns ?? Number.POSITIVE_INFINITY) };
 }
 
 /** A rule within its start and end: what walks a schedule. */

@@ -1,5 +1,6 @@
 import type { Instant } from "../kernel/clock.ts";
 import type { Misfire } from "./definition.ts";
+import { atNominal, type Place, type Placement } from "./placement.ts";
 import type { SkipReason } from "./states.ts";
 
 /** Answers the first instant of a rule strictly later than its argument, or null when there is none. */
@@ -10,116 +11,275 @@ export type SkippedSpan =
   /** `instants` is null where counting would take too long; the range itself is exact. */
   | { kind: "range"; fromAt: Instant; toAt: Instant; instants: number | null; reason: SkipReason };
 
+/** Missed instants that are being caught up, over as many plans as that takes: those before `untilAt`. */
+export type CatchUp = { untilAt: Instant; done: number; reason: SkipReason };
+
 export type DuePlan = {
   /** Instants to run, in order; `late` ones are catch-up. */
-  runs: { at: Instant; late: boolean }[];
+  runs: { at: Instant; dueAt: Instant; late: boolean }[];
   skips: SkippedSpan[];
   /** The first instant after everything above; still due where a plan has reached its bound. */
   next: Instant | null;
   /** The newest nominal instant settled by this plan; null when there was none. */
   lastNominalAt: Instant | null;
+  /** Where the plan reached its bound in the middle of catching up: what the next plan has to know. */
+  catchUp: CatchUp | undefined;
+};
+
+export type DueOptions = {
+  /** Instants below have no partition any more. */
+  floorAt: Instant;
+  /** Why missed instants that do not run are skipped. */
+  missedReason: SkipReason;
+  /** What each instant comes to, where calendars decide it; by default it is due at its nominal instant. */
+  place?: Place;
+  /** How long after its placement (ms) an instant is due. */
+  offset?: (at: Instant) => number;
+  catchUp?: CatchUp | undefined;
+  /** Runs that there may still be: the plan ends with the last one. */
+  mostRuns?: number;
 };
 
 /** Contiguous skipped instants up to this many get a row each; more become one range. */
 const ROWS_BEFORE_RANGE = 3;
 /** Runs of one plan: a pass stays short, and the cursor, still due, brings the next one. */
 const MOST_PER_PLAN = 1_000;
+/** Instants that one plan decides one by one, run or not. */
+const MOST_DECIDED = 5_000;
 /** Counting a longer range exactly is left to the background. */
 const COUNT_LIMIT = 1_000;
+/** Where calendars decide, so many of the newest missed instants are looked at one by one, in pieces of `COUNT_LIMIT`. */
+const MOST_PIECES_BACK = 10;
 
 /**
- * Decides every nominal instant from `firstAt` up to `nowAt`. Late by less than the grace: simply runs. Beyond it:
- * `latest` runs the newest missed instant, `skip` none, `all` the oldest `maxCatchUp`. What does not run is a skip
- * with a reason, so that no instant goes unaccounted.
+ * Decides every nominal instant from `firstAt` up to `nowAt`, or as many as one plan may. Late (due before now less the
+ * grace) by less than the grace: simply runs. Beyond it: `latest` runs the newest missed instant that is due at all,
+ * `skip` none, `all` the oldest `maxCatchUp`. What does not run is a skip with a reason, so that no instant goes
+ * unaccounted. A long stretch that will not run is jumped over, never walked; its reason is then that it was missed,
+ * also for those of its instants that a calendar would have excluded.
  */
 export function planDue(
   firstAt: Instant,
   nowAt: Instant,
   policy: Misfire,
   next: NextAfter,
-  options: { floorAt: Instant; missedReason: SkipReason },
+  options: DueOptions,
 ): DuePlan {
-  const plan: DuePlan = { runs: [], skips: [], next: firstAt, lastNominalAt: null };
+  const draft = new Draft(next, options);
   // Database time carries microseconds, nominal instants are whole: rounded up, "before" means the same for both.
   const lateUntil = Math.ceil(nowAt - policy.graceMs);
   const floorAt = Math.ceil(options.floorAt);
   let at: Instant | null = firstAt;
+  let catchUp = options.catchUp;
 
-  if (at < floorAt) {
-    // No partition holds these instants any more: however few they are, only a range can tell of them.
-    at = skipSpan(plan, at, floorAt - 1, "history-floor", next, 0);
+  // No partition holds these instants any more: however few they are, only a range can tell of them.
+  if (at < floorAt) at = draft.skipUntil(at, floorAt, "history-floor");
+  while (at !== null && !draft.isFull()) {
+    const missed: Missed =
+      catchUp !== undefined && at < catchUp.untilAt
+        ? { ...catchUp, policy: "all", most: policy.maxCatchUp }
+        : {
+            untilAt: lateUntil,
+            done: 0,
+            reason: options.missedReason,
+            policy: policy.policy,
+            most: policy.maxCatchUp,
+          };
+    if (at >= missed.untilAt) break;
+    at = settleMissed(draft, at, missed);
+    const { untilAt, done, reason } = missed;
+    catchUp = at !== null && at < untilAt && done > 0 ? { untilAt, done, reason } : undefined;
   }
+  while (at !== null && at <= nowAt && !draft.isFull()) at = draft.decide(at, Number.NEGATIVE_INFINITY);
 
-  if (at !== null && at < lateUntil) {
-    if (policy.policy === "all") {
-      for (let n = 0; at !== null && at < lateUntil && n < policy.maxCatchUp; n++) {
-        plan.runs.push({ at, late: true });
-        plan.lastNominalAt = at;
-        at = next(at);
-      }
-      if (at !== null && at < lateUntil) at = skipSpan(plan, at, lateUntil - 1, options.missedReason, next);
-    } else if (policy.policy === "latest") {
-      const newest = newestBefore(at, lateUntil, next);
-      if (newest > at) skipSpan(plan, at, newest - 1, options.missedReason, next);
-      plan.runs.push({ at: newest, late: true });
-      plan.lastNominalAt = newest;
-      at = next(newest);
-    } else {
-      at = skipSpan(plan, at, lateUntil - 1, options.missedReason, next);
+  return {
+    runs: draft.runs,
+    skips: draft.skips(),
+    next: at,
+    lastNominalAt: draft.lastNominalAt,
+    catchUp: at !== null && catchUp !== undefined && at < catchUp.untilAt ? catchUp : undefined,
+  };
+}
+
+type Missed = CatchUp & { policy: Misfire["policy"]; most: number };
+
+/** Settles the instants before `missed.untilAt`, as far as the plan has room; counts what it catches up in `missed`. */
+function settleMissed(draft: Draft, firstAt: Instant, missed: Missed): Instant | null {
+  let at: Instant | null = firstAt;
+  if (missed.policy === "all") {
+    while (at !== null && at < missed.untilAt && missed.done < missed.most) {
+      if (draft.isFull()) return at;
+      const before = draft.late;
+      at = draft.decide(at, missed.untilAt);
+      missed.done += draft.late - before;
     }
+    if (at === null || at >= missed.untilAt || draft.isFull()) return at;
   }
-
-  while (at !== null && at <= nowAt && plan.runs.length < MOST_PER_PLAN) {
-    plan.runs.push({ at, late: false });
-    plan.lastNominalAt = at;
-    at = next(at);
+  const newest = newestDecided(draft, at, missed);
+  if (newest.fromAt > at) draft.skipUntil(at, newest.fromAt, missed.reason);
+  at = newest.fromAt;
+  while (at !== null && at < missed.untilAt && !draft.isFull()) {
+    at = draft.decide(at, missed.untilAt, at === newest.runAt ? undefined : missed.reason);
   }
-  plan.next = at;
-  return plan;
+  return at;
 }
 
 /**
- * Records all instants in [fromAt, untilAt] as skipped, of which `fromAt` is the first; answers the first instant
- * after `untilAt`. Up to `mostRows` get a row each, more become one range.
+ * From which instant on the end of a missed stretch is decided instant by instant, and which of them is the one to run
+ * under `latest`. Without calendars every instant but the newest is surely late, so that one is enough: a window ends
+ * before the next instant. A calendar may have excluded the newest ones, or moved old ones so far that they are due yet.
  */
-function skipSpan(
-  plan: { skips: SkippedSpan[]; lastNominalAt: Instant | null },
-  fromAt: Instant,
-  untilAt: Instant,
-  reason: SkipReason,
-  next: NextAfter,
-  mostRows: number = ROWS_BEFORE_RANGE,
-): Instant | null {
-  const instants: Instant[] = [];
-  let at: Instant | null = fromAt;
-  while (at !== null && at <= untilAt && instants.length < COUNT_LIMIT) {
-    instants.push(at);
-    at = next(at);
+function newestDecided(
+  draft: Draft,
+  knownAt: Instant,
+  missed: Missed,
+): { fromAt: Instant; runAt: Instant | undefined } {
+  if (!draft.hasCalendars) {
+    const fromAt = newestBefore(knownAt, missed.untilAt, draft.next);
+    return { fromAt, runAt: missed.policy === "latest" ? fromAt : undefined };
   }
-  const counted = at === null || at > untilAt;
-  const last = counted ? instants.at(-1)! : newestBefore(at!, untilAt + 1, next);
-  if (counted && instants.length <= mostRows) {
-    for (const one of instants) plan.skips.push({ kind: "instant", at: one, reason });
-  } else {
-    plan.skips.push({ kind: "range", fromAt, toAt: last, instants: counted ? instants.length : null, reason });
+  let endAt = missed.untilAt;
+  let fromAt = endAt;
+  for (let pieces = 0; pieces < MOST_PIECES_BACK && fromAt > knownAt; pieces++) {
+    fromAt = startOfNewest(knownAt, endAt, COUNT_LIMIT, draft.next);
+    if (missed.policy !== "latest") break;
+    let runAt: Instant | undefined;
+    for (let at: Instant | null = fromAt; at !== null && at < endAt; at = draft.next(at)) {
+      const placed = draft.place(at);
+      if (placed.kind === "due" && placed.dueAt < missed.untilAt) runAt = at;
+    }
+    if (runAt !== undefined) return { fromAt, runAt };
+    endAt = fromAt;
   }
-  plan.lastNominalAt = last;
-  return counted ? at : next(last);
+  return { fromAt, runAt: undefined };
+}
+
+type Skipped = { fromAt: Instant; toAt: Instant; few: Instant[]; instants: number | null; reason: SkipReason };
+
+/** What a plan has decided so far. */
+class Draft {
+  readonly next: NextAfter;
+  readonly hasCalendars: boolean;
+  readonly place: Place;
+  readonly runs: DuePlan["runs"] = [];
+  lastNominalAt: Instant | null = null;
+  /** Runs that are catch-up. */
+  late = 0;
+  readonly #mostRuns: number;
+  readonly #spans: Skipped[] = [];
+  /** Whether the newest span ends where the next instant begins. */
+  #isContiguous = false;
+  #decided = 0;
+
+  constructor(next: NextAfter, options: DueOptions) {
+    this.next = next;
+    this.#mostRuns = Math.min(MOST_PER_PLAN, options.mostRuns ?? MOST_PER_PLAN);
+    this.hasCalendars = options.place !== undefined;
+    const { place = atNominal, offset } = options;
+    this.place = offset === undefined ? place : (at) => later(place(at), offset(at));
+  }
+
+  isFull(): boolean {
+    return this.runs.length >= this.#mostRuns || this.#decided >= MOST_DECIDED;
+  }
+
+  /** Decides one instant, which is late if due before `lateUntil`, and then skipped if there is a reason; answers the next. */
+  decide(at: Instant, lateUntil: Instant, lateReason?: SkipReason): Instant | null {
+    const placed = this.place(at);
+    const late = placed.kind === "due" && placed.dueAt < lateUntil;
+    if (placed.kind === "skip") this.#skip(at, at, [at], 1, placed.reason);
+    else if (late && lateReason !== undefined) this.#skip(at, at, [at], 1, lateReason);
+    else {
+      this.runs.push({ at, dueAt: placed.dueAt, late });
+      this.late += late ? 1 : 0;
+      this.#isContiguous = false;
+    }
+    this.lastNominalAt = at;
+    this.#decided++;
+    return this.next(at);
+  }
+
+  /** Skips all instants before `untilAt`, of which `fromAt` is the first, in one jump; answers the first one after them. */
+  skipUntil(fromAt: Instant, untilAt: Instant, reason: SkipReason): Instant | null {
+    const few: Instant[] = [];
+    let count = 0;
+    let last = fromAt;
+    let at: Instant | null = fromAt;
+    for (; at !== null && at < untilAt && count < COUNT_LIMIT; at = this.next(at)) {
+      if (++count <= ROWS_BEFORE_RANGE) few.push(at);
+      last = at;
+    }
+    const counted = at === null || at >= untilAt;
+    if (!counted) last = newestBefore(at!, untilAt, this.next);
+    this.#skip(fromAt, last, few, counted ? count : null, reason);
+    this.lastNominalAt = last;
+    return counted ? at : this.next(last);
+  }
+
+  skips(): SkippedSpan[] {
+    return this.#spans.flatMap(({ fromAt, toAt, few, instants, reason }): SkippedSpan[] =>
+      instants !== null && instants <= ROWS_BEFORE_RANGE && reason !== "history-floor"
+        ? few.map((at) => ({ kind: "instant", at, reason }))
+        : [{ kind: "range", fromAt, toAt, instants, reason }],
+    );
+  }
+
+  #skip(fromAt: Instant, toAt: Instant, few: Instant[], instants: number | null, reason: SkipReason): void {
+    const newest = this.#spans.at(-1);
+    if (this.#isContiguous && newest?.reason === reason) {
+      newest.toAt = toAt;
+      if (newest.few.length < ROWS_BEFORE_RANGE) newest.few.push(...few);
+      newest.instants = newest.instants === null || instants === null ? null : newest.instants + instants;
+    } else this.#spans.push({ fromAt, toAt, few: [...few], instants, reason });
+    this.#isContiguous = true;
+  }
+}
+
+function later(placed: Placement, byMs: number): Placement {
+  return placed.kind === "due" ? { kind: "due", dueAt: placed.dueAt + byMs } : placed;
 }
 
 /**
- * The newest instant in [knownAt, beforeAt), given that `knownAt` is one. Looks back from the end in doubling steps
- * instead of walking a long outage instant by instant.
+ * The newest instant in [knownAt, beforeAt), given that `knownAt` is one. Looks back from the end in doubling steps,
+ * then halves what is left: some dozens of questions, whatever the rule and however long the outage.
  */
 export function newestBefore(knownAt: Instant, beforeAt: Instant, next: NextAfter): Instant {
+  const within = (at: Instant) => {
+    const found = next(at);
+    return found !== null && found < beforeAt ? found : undefined;
+  };
   let newest = knownAt;
   for (let backMs = 1000; beforeAt - backMs > knownAt; backMs *= 2) {
-    const probe = next(beforeAt - backMs);
-    if (probe !== null && probe < beforeAt) {
-      newest = probe;
+    const found = within(beforeAt - backMs);
+    if (found !== undefined) {
+      newest = found;
       break;
     }
   }
-  for (let at = next(newest); at !== null && at < beforeAt; at = next(newest)) newest = at;
+  // Nothing lies strictly between `emptyAt` and the end.
+  for (let emptyAt = beforeAt - 1; newest < emptyAt; ) {
+    const middle = newest + Math.floor((emptyAt - newest) / 2);
+    const found = within(middle);
+    if (found === undefined) emptyAt = middle;
+    else newest = found;
+  }
   return newest;
+}
+
+/** An instant in [knownAt, beforeAt) with at most `most` instants from it on, and `knownAt` if that has so few. */
+function startOfNewest(knownAt: Instant, beforeAt: Instant, most: number, next: NextAfter): Instant {
+  const isFew = (fromAt: Instant) => {
+    let count = 0;
+    for (let at: Instant | null = fromAt; at !== null && at < beforeAt; at = next(at)) if (++count > most) return false;
+    return true;
+  };
+  let many = knownAt;
+  if (isFew(many)) return many;
+  for (let none = beforeAt - 1; ; ) {
+    const middle = many + Math.floor((none - many) / 2);
+    const found = next(middle);
+    if (found === null || found >= beforeAt) none = middle;
+    else if (isFew(found)) return found;
+    else many = found;
+  }
 }
