@@ -14,7 +14,7 @@ import type {
   ScheduleResumed,
 } from "./types.ts";
 
-export type ScheduleFilters = { status?: string; label?: string; limit?: number; after?: string };
+export type ScheduleFilters = { status?: string; fault?: boolean; label?: string; limit?: number; after?: string };
 export type RunFilters = {
   scheduleId?: string;
   state?: string;

@@ -14,7 +14,7 @@ export type Call = {
   method?: "GET" | "POST" | "DELETE";
   /** With its identifiers escaped: see `pathOf`. */
   path: string;
-  query?: Readonly<Record<string, string | number | undefined>>;
+  query?: Readonly<Record<string, string | number | boolean | undefined>>;
   /** JSON text. */
   body?: string;
   headers?: Readonly<Record<string, string>>;

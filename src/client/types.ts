@@ -65,7 +65,8 @@ export type Schedule = {
   nextRunAt: string | null;
   /** The same twice: for machines, and in the rule's zone by the server's own tz data (RFC 9557). */
   nextRun: { at: string; local: string } | null;
-  fault: string | null;
+  /** Why the rule cannot be computed at the moment, and when it is tried again (null: while paused, not at all). */
+  fault: { message: string; retryAt: string | null } | null;
   createdAt: string;
   updatedAt: string;
 };

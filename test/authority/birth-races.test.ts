@@ -194,36 +194,4 @@ describe("births that meet other verbs", () => {
     expect(await deleteSchedule(world.authority, who(scheduleId))).toEqual({ kind: "not-found" });
     expect((await world.claimAll()).some((grant) => grant.runId === runId)).toBe(false);
   });
-
-  it("one schedule whose rule throws is set aside visibly; the others of its batch are born", async () => {
-    const [good, bad, alsoGood] = [await world.newSchedule(), await world.newSchedule(), await world.newSchedule()];
-    for (const id of [good, bad, alsoGood]) await makeDue(world, id, 5000);
-    // A rule that an upgrade does not understand any more.
-    await world.admin.query(
-      `update schedule_revision set definition = jsonb_set(definition::jsonb, '{rule,zone}', '"Mars/Olympus"') where schedule_id = $1`,
-      [bad],
-    );
-    const fresh = world.another();
-    expect(await materialize(fresh, [good, bad, alsoGood], leaveToRelay)).toMatchObject({ runs: 2 });
-    const faulty = async () =>
-      (
-        await world.admin.query(
-          "select fault, next_due_at, next_run_at, fault_retry_at from schedule_cursor where schedule_id = $1",
-          [bad],
-        )
-      ).rows[0];
-    expect(await faulty()).toMatchObject({
-      fault: expect.any(String),
-      next_due_at: null,
-      next_run_at: expect.any(Date),
-      fault_retry_at: expect.any(Date),
-    });
-    // It recovers by itself once the rule can be computed again.
-    await world.admin.query(
-      `update schedule_revision set definition = jsonb_set(definition::jsonb, '{rule,zone}', '"Etc/UTC"') where schedule_id = $1`,
-      [bad],
-    );
-    expect(await materialize(world.another(), [bad], leaveToRelay)).toMatchObject({ runs: 1 });
-    expect(await faulty()).toMatchObject({ fault: null, next_due_at: expect.any(Date) });
-  });
 });

@@ -15,7 +15,9 @@ import { showInstant, showInstantOrNull } from "./instant.ts";
 export const bothInstants = z
   .strictObject({
     at: shownInstant,
-    local: z.string().describe("RFC 9557, in the rule's zone, by the pinned tz database"),
+    local: z
+      .string()
+      .describe("RFC 9557, in the rule's zone, by the pinned tz database; in UTC where that has no such zone"),
   })
   .meta({ id: "BothInstants", example: SCHEDULE.nextRun });
 
@@ -33,7 +35,15 @@ export const scheduleSchema = definitionSchema
     nextRunAt: shownInstant.nullable().describe("Next nominal instant; null when there is none"),
     nextDueAt: shownInstant.nullable().describe("When that run may start; null while paused"),
     nextRun: bothInstants.nullable(),
-    fault: z.string().nullable().describe("Why the rule cannot be computed at the moment"),
+    fault: z
+      .strictObject({
+        message: z.string(),
+        retryAt: shownInstant.nullable().describe("When it is tried again; null while paused"),
+      })
+      .nullable()
+      .describe(
+        "Why the rule cannot be computed at the moment, so that there is no next run; null is the ordinary case",
+      ),
     createdAt: shownInstant,
     updatedAt: shownInstant,
     source: z.literal("authority"),
@@ -55,7 +65,7 @@ export function presentSchedule(view: ScheduleView, zones: ZoneSource): z.output
     nextRunAt: showInstantOrNull(view.nextRunAt),
     nextDueAt: showInstantOrNull(view.nextDueAt),
     nextRun: view.nextRunAt === null ? null : presentInstant(view.nextRunAt, view.definition.rule, zones),
-    fault: view.fault,
+    fault: view.fault && { message: view.fault.message, retryAt: showInstantOrNull(view.fault.retryAt) },
     createdAt: showInstant(view.createdAt),
     updatedAt: showInstant(view.updatedAt),
     source: "authority",
@@ -77,7 +87,9 @@ export function presentRevision(view: RevisionView): z.output<typeof revisionSch
 }
 
 export function presentInstant(at: Instant, rule: Rule, zones: ZoneSource): z.output<typeof bothInstants> {
-  return { at: showInstant(at), local: toLocal(zoneOf(rule), at, zones) };
+  const zone = zoneOf(rule);
+  // New tz data may have lost the zone of a rule that it accepted once.
+  return { at: showInstant(at), local: toLocal(zones.findZone(zone) === undefined ? "UTC" : zone, at, zones) };
 }
 
 /** The zone people think in when they read this rule's instants. */

@@ -26,7 +26,7 @@ function showInterval(rule: Rule): string {
 }
 
 export function showNext(schedule: Schedule): string {
-  if (schedule.fault !== null) return `cannot be computed: ${schedule.fault}`;
+  if (schedule.fault !== null) return `cannot be computed: ${schedule.fault.message}`;
   return schedule.nextRun === null ? "" : showLocal(schedule.nextRun.local);
 }
 

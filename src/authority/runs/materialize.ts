@@ -7,7 +7,13 @@ import { bug } from "../../kernel/errors.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { sql, type Transaction } from "../../store/database.ts";
 import { insertRuns, insertSkipRanges, insertSkips } from "../../store/rows/births.ts";
-import { advanceCursors, type CursorRow, lockCursorsSkipping, setScheduleStatus } from "../../store/rows/cursors.ts";
+import {
+  advanceCursors,
+  type CursorRow,
+  lockCursorsSkipping,
+  setFaults,
+  setScheduleStatus,
+} from "../../store/rows/cursors.ts";
 import { type Ending, endRuns } from "../../store/rows/endings.ts";
 import { markCancelRequested } from "../../store/rows/live-marks.ts";
 import { type LiveRun, lockOpenRunsOf } from "../../store/rows/live-runs.ts";
@@ -15,7 +21,7 @@ import type { OutboxRow } from "../../store/rows/outbox.ts";
 import type { Authority } from "../authority.ts";
 import { bringToLife, type DispatchPlan } from "./bear.ts";
 import { endingOfWaiting } from "./making-way.ts";
-import { type MissedAnswer, planCursor } from "./plan-cursor.ts";
+import { type CursorPlan, type MissedAnswer, planCursor } from "./plan-cursor.ts";
 
 export type Materialized = {
   runs: number;
@@ -34,6 +40,8 @@ export type Materialized = {
 
 /** Births of one transaction: past this it plans no further cursor, so that it ends well before its deadline. */
 const BIRTH_BUDGET = 3_000;
+/** A rule that cannot be computed is tried again after this, always: what cures it (a release, tz data) comes at any time. */
+const FAULT_RETRY_MS = 60_000;
 
 const READ_SETTING = sql(
   "materialize_read_setting",
@@ -86,7 +94,7 @@ export async function settleLocked(
   const setting = (await tx.query<{ floor_at: Instant | null; epoch: number }>(READ_SETTING))[0]!;
   const existing = new Set<Uuid>();
   const plan = (cursor: CursorRow) =>
-    planCursor(authority, tx, cursor, open.get(cursor.schedule_id) ?? [], nowAt, {
+    planCursor(authority, cursor, open.get(cursor.schedule_id) ?? [], nowAt, {
       floorAt: setting.floor_at ?? 0,
       existing,
       ...missed,
@@ -101,13 +109,14 @@ export async function settleLocked(
       unplanned.push(cursor.schedule_id);
       continue;
     }
-    const made = await plan(cursor);
+    const made = plan(cursor);
     if (made === undefined) continue;
     planned.push({ cursor, plan: made });
     births += made.runs.length;
   }
   const plans = await insertPlanned(tx, planned, existing, plan, nowAt);
   const intents = await writePlans(authority, tx, plans, open, nowAt, dispatch);
+  await setAside(authority, tx, cursors, plans, nowAt);
   const skips = plans.reduce((sum, one) => sum + one.skips.length + one.ranges.length, 0);
   return {
     runs: plans.reduce((sum, one) => sum + one.runs.length, 0),
@@ -121,7 +130,7 @@ export async function settleLocked(
   };
 }
 
-type Planned = { cursor: CursorRow; plan: MaterializationPlan };
+type Planned = { cursor: CursorRow; plan: CursorPlan };
 
 /**
  * Inserts the runs of all plans before anything that follows from them. A run may exist already (a cursor that was set
@@ -132,9 +141,9 @@ async function insertPlanned(
   tx: Transaction,
   planned: readonly Planned[],
   existing: Set<Uuid>,
-  plan: (cursor: CursorRow) => Promise<MaterializationPlan | undefined>,
+  plan: (cursor: CursorRow) => CursorPlan | undefined,
   nowAt: Instant,
-): Promise<MaterializationPlan[]> {
+): Promise<CursorPlan[]> {
   const born = new Set<Uuid>();
   for (;;) {
     const runs = planned.flatMap((one) => one.plan.runs).filter((run) => !born.has(run.id));
@@ -143,7 +152,7 @@ async function insertPlanned(
     for (const run of runs) if (!born.has(run.id)) existing.add(run.id);
     if (existing.size === known) break;
     for (const one of planned) {
-      if (one.plan.runs.some((run) => existing.has(run.id))) one.plan = (await plan(one.cursor)) ?? one.plan;
+      if (one.plan.runs.some((run) => existing.has(run.id))) one.plan = plan(one.cursor) ?? one.plan;
     }
   }
   const plans = planned.map((one) => one.plan);
@@ -155,7 +164,7 @@ async function insertPlanned(
 async function writePlans(
   authority: Authority,
   tx: Transaction,
-  plans: readonly MaterializationPlan[],
+  plans: readonly CursorPlan[],
   open: ReadonlyMap<Uuid, readonly LiveRun[]>,
   nowAt: Instant,
   dispatch: DispatchPlan,
@@ -189,9 +198,13 @@ async function writePlans(
     nowAt,
     dispatch,
   );
+  // What still cannot be computed moves nothing: not even the local time that is remembered of its last instant.
+  const moved = plans.filter(
+    (plan) => plan.fault === undefined || plan.next.lastNominalAt !== (plan.cursor.lastNominalAt ?? null),
+  );
   await advanceCursors(
     tx,
-    plans.map((plan) => ({
+    moved.map((plan) => ({
       scheduleId: plan.cursor.scheduleId,
       nextRunAt: plan.next.runAt,
       nextDueAt: plan.next.dueAt,
@@ -220,5 +233,25 @@ function localOf(authority: Authority, plan: MaterializationPlan): string | null
   if (at === null) return null;
   const { definition } = authority.revisions.get(plan.cursor);
   const zone = zoneOf(definition.rule);
-  return zone === undefined ? null : toLocal(zone, at, authority.zones);
+  // A zone that the tz data has lost shows no local time.
+  return zone === undefined || authority.zones.findZone(zone) === undefined ? null : toLocal(zone, at, authority.zones);
+}
+
+/** Sets aside, visibly, the schedules whose rules cannot be computed; they are tried again by themselves. */
+async function setAside(
+  authority: Authority,
+  tx: Transaction,
+  cursors: readonly CursorRow[],
+  plans: readonly CursorPlan[],
+  nowAt: Instant,
+): Promise<void> {
+  const known = new Map(cursors.map((cursor) => [cursor.schedule_id, cursor.fault]));
+  const faults = plans.flatMap(({ cursor: { scheduleId }, fault }) =>
+    fault === undefined ? [] : [{ scheduleId, fault }],
+  );
+  await setFaults(tx, faults, nowAt + FAULT_RETRY_MS);
+  for (const { scheduleId, fault } of faults) {
+    if (known.get(scheduleId) === fault) continue;
+    authority.log.error({ schedule: scheduleId, fault }, "a schedule's rule cannot be computed");
+  }
 }

@@ -1,65 +1,78 @@
 import type { Misfire } from "../../domain/definition.ts";
-import { type MaterializationPlan, planMaterialization } from "../../domain/materialization.ts";
+import {
+  bounded,
+  type MaterializationPlan,
+  planKnownInstant,
+  planMaterialization,
+} from "../../domain/materialization.ts";
+import type { RuleFault } from "../../domain/recurrence/fault.ts";
 import { nextAfter } from "../../domain/recurrence/next.ts";
 import type { SkipReason } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import type { Uuid } from "../../kernel/ids.ts";
-import type { Transaction } from "../../store/database.ts";
-import { type CursorRow, setFault } from "../../store/rows/cursors.ts";
+import { type CursorRow, isNextUnknown } from "../../store/rows/cursors.ts";
 import type { LiveRun } from "../../store/rows/live-runs.ts";
 import type { Authority } from "../authority.ts";
 
 /** What to do about instants missed for a known cause, where it is not the schedule's own misfire policy. */
 export type MissedAnswer = { misfire?: Partial<Misfire>; reason?: SkipReason };
 
-const FAULT_RETRY_MS = 60_000;
+/** `fault`: why the rule cannot be computed, so that what comes after this plan is not known. */
+export type CursorPlan = MaterializationPlan & { fault?: string };
 
-/** What one locked cursor owes; undefined: nothing, or its rule cannot be computed, which is written down. */
-export async function planCursor(
+/**
+ * What one locked cursor owes; undefined: nothing. A rule that cannot be computed (an upgrade or new tz data took what
+ * it names) sets aside that one schedule: the instant that was known is settled, and the rule is tried again.
+ */
+export function planCursor(
   authority: Authority,
-  tx: Transaction,
   cursor: CursorRow,
   open: readonly LiveRun[],
   nowAt: Instant,
   options: { floorAt: Instant; existing: ReadonlySet<Uuid> } & MissedAnswer,
-): Promise<MaterializationPlan | undefined> {
-  if (cursor.next_run_at === null || cursor.next_run_at > nowAt) return undefined;
+): CursorPlan | undefined {
+  const unknown = isNextUnknown(cursor);
+  if (unknown && cursor.fault_retry_at === null) return undefined;
+  if (!unknown && (cursor.next_run_at === null || cursor.next_run_at > nowAt)) return undefined;
   if (cursor.next_due_at === null && cursor.fault === null) return undefined;
-  const { definition } = authority.revisions.get({ scheduleId: cursor.schedule_id, revision: cursor.revision });
-  const compiled = authority.revisions.rule(definition);
-  if (!compiled.ok) return fault(authority, tx, cursor, compiled.fault.message, nowAt);
-  const view = {
+  const revision = authority.revisions.get({ scheduleId: cursor.schedule_id, revision: cursor.revision });
+  const definition = { ...revision.definition, misfire: { ...revision.definition.misfire, ...options.misfire } };
+  const runs = open.map((run) => ({ id: run.id, scheduledAt: run.scheduled_at, state: run.state, guard: run.guard }));
+  const settings = { floorAt: options.floorAt, missedReason: options.reason ?? "misfire", existing: options.existing };
+  const viewAt = (nextRunAt: Instant) => ({
     scheduleId: cursor.schedule_id,
     tenantId: cursor.tenant_id,
     revision: cursor.revision,
-    nextRunAt: cursor.next_run_at,
+    nextRunAt,
     lastNominalAt: cursor.last_nominal_at ?? undefined,
     runsMade: Number(cursor.runs_made),
-  };
+  });
   try {
-    return planMaterialization(
-      view,
-      { ...definition, misfire: { ...definition.misfire, ...options.misfire } },
-      (at) => nextAfter(compiled.rule, at),
-      open.map((run) => ({ id: run.id, scheduledAt: run.scheduled_at, state: run.state, guard: run.guard })),
-      nowAt,
-      { floorAt: options.floorAt, missedReason: options.reason ?? "misfire", existing: options.existing },
-    );
+    const compiled = authority.revisions.rule(revision.definition);
+    if (!compiled.ok) throw new Error(sentenceOf(compiled.fault));
+    const next = (at: Instant) => nextAfter(compiled.rule, at);
+    const nextRunAt = cursor.next_run_at ?? bounded(next, definition)(cursor.last_nominal_at ?? nowAt);
+    if (nextRunAt === null || nextRunAt > nowAt) return { ...nothing(viewAt(nowAt)), ...leadingTo(cursor, nextRunAt) };
+    return planMaterialization(viewAt(nextRunAt), definition, next, runs, nowAt, settings);
   } catch (error) {
-    // One rule that throws must not stop everybody else's instants.
-    return fault(authority, tx, cursor, messageOf(error), nowAt);
+    const fault = messageOf(error);
+    if (cursor.next_run_at === null)
+      return { ...nothing(viewAt(nowAt)), ...leadingTo(cursor, null), finished: false, fault };
+    const known = planKnownInstant(viewAt(cursor.next_run_at), definition, runs, nowAt, settings);
+    return known.finished ? known : { ...known, fault };
   }
 }
 
-/** Sets one schedule aside, visibly; it is tried again by itself. */
-async function fault(
-  authority: Authority,
-  tx: Transaction,
-  cursor: CursorRow,
-  message: string,
-  nowAt: Instant,
-): Promise<undefined> {
-  await setFault(tx, cursor.schedule_id, message, nowAt + FAULT_RETRY_MS);
-  authority.log.error({ schedule: cursor.schedule_id, fault: message }, "a schedule's rule cannot be computed");
+function sentenceOf({ field, found, message }: RuleFault): string {
+  return `${field} ${JSON.stringify(found)}: ${message}`;
+}
+
+function nothing(cursor: MaterializationPlan["cursor"]) {
+  return { cursor, runs: [], skips: [], ranges: [], superseded: [], canceled: [], cancelRequested: [] };
+}
+
+function leadingTo(cursor: CursorRow, at: Instant | null): Pick<MaterializationPlan, "next" | "finished"> {
+  const next = { runAt: at, dueAt: at, lastNominalAt: cursor.last_nominal_at, runsMade: Number(cursor.runs_made) };
+  return { next, finished: at === null };
 }

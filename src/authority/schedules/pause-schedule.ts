@@ -4,7 +4,7 @@ import { writeAudit } from "../../store/rows/audit.ts";
 import { updateCursor, updateSchedule } from "../../store/rows/schedules.ts";
 import type { Authority } from "../authority.ts";
 import { refuse, transactOrRefuse } from "../refusal.ts";
-import { lockTenantSchedule, settleSchedule } from "./settled-schedule.ts";
+import { lockTenantSchedule, settleSchedule, unknownNext } from "./settled-schedule.ts";
 
 export type PauseOutcome =
   | { kind: "paused"; schedule: ScheduleView; settled: number }
@@ -39,6 +39,7 @@ export async function pauseSchedule(
       lastNominalAt: cursor.last_nominal_at,
       chain: undefined,
       tzVersion: authority.tzVersion,
+      fault: unknownNext(cursor, null),
     });
     await writeAudit(tx, { tenantId, actor, action: "schedule.pause", subject: scheduleId, after: { note } });
     const view = (await findSchedule(tx, tenantId, scheduleId))!;

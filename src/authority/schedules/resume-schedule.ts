@@ -6,7 +6,7 @@ import { lockCursor } from "../../store/rows/cursors.ts";
 import { updateCursor, updateSchedule } from "../../store/rows/schedules.ts";
 import type { Authority } from "../authority.ts";
 import { refuse, transactOrRefuse } from "../refusal.ts";
-import { lockTenantSchedule, settleWhole } from "./settled-schedule.ts";
+import { lockTenantSchedule, settleWhole, unknownNext } from "./settled-schedule.ts";
 
 export type ResumeOutcome =
   | { kind: "resumed"; schedule: ScheduleView; plan: { runs: number; skipped: number } }
@@ -42,6 +42,7 @@ export async function resumeSchedule(
       lastNominalAt: cursor.last_nominal_at,
       chain: undefined,
       tzVersion: authority.tzVersion,
+      fault: unknownNext(cursor, nowAt),
     });
     const due = (await lockCursor(tx, scheduleId))!;
     const answer = { reason: "paused" as const, ...(misfire === undefined ? {} : { misfire: { policy: misfire } }) };

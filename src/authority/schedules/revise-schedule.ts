@@ -15,7 +15,7 @@ import type { Authority } from "../authority.ts";
 import { lookAgain, refuse, transactOrRefuse } from "../refusal.ts";
 import type { MissedAnswer } from "../runs/plan-cursor.ts";
 import { firstInstant } from "./next-instant.ts";
-import { lockTenantSchedule, type SettledSchedule, settleSchedule } from "./settled-schedule.ts";
+import { lockTenantSchedule, type SettledSchedule, settleSchedule, unknownNext } from "./settled-schedule.ts";
 
 export type ScheduleChange = {
   name?: string;
@@ -59,7 +59,9 @@ export async function reviseSchedule(
     const revision = schedule.revision + 1;
     const payload = change.payload ?? before.payload;
     await insertRevision(tx, { scheduleId, revision, actor, definition, payload }, nowAt);
-    const status = schedule.status === "paused" ? "paused" : next.nextRunAt === null ? "finished" : "active";
+    const fault = next.newChain ? undefined : unknownNext(now.cursor, now.cursor.fault_retry_at);
+    const ended = next.nextRunAt === null && fault === undefined;
+    const status = schedule.status === "paused" ? "paused" : ended ? "finished" : "active";
     await updateSchedule(
       tx,
       {
@@ -81,6 +83,7 @@ export async function reviseSchedule(
       lastNominalAt: next.newChain ? null : now.cursor.last_nominal_at,
       chain: next.newChain ? { startedAt: nowAt, reason: "revised" } : undefined,
       tzVersion: authority.tzVersion,
+      fault,
     });
     await fitGuards(tx, scheduleId, before.definition, definition, nowAt);
     const view = (await findSchedule(tx, tenantId, scheduleId))!;
@@ -113,7 +116,7 @@ async function settleForEdit(
 ): Promise<SettledSchedule> {
   const { schedule, cursor } = locked;
   if (schedule.status !== "paused" || !instantsChange) return settleSchedule(authority, tx, locked);
-  const due = { ...cursor, next_due_at: cursor.next_run_at };
+  const due = { ...cursor, next_due_at: cursor.next_run_at, fault_retry_at: cursor.fault === null ? null : 0 };
   return settleSchedule(authority, tx, { schedule, cursor: due }, PAUSED);
 }
 

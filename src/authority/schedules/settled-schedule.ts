@@ -1,7 +1,7 @@
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import type { Transaction } from "../../store/database.ts";
-import { type CursorRow, lockCursor } from "../../store/rows/cursors.ts";
+import { type CursorRow, isNextUnknown, lockCursor } from "../../store/rows/cursors.ts";
 import { lockSchedule, type ScheduleRow } from "../../store/rows/schedules.ts";
 import type { Authority } from "../authority.ts";
 import { lookAgain } from "../refusal.ts";
@@ -57,6 +57,14 @@ export async function settleSchedule(
   const cursor = (await lockCursor(tx, schedule.id))!;
   const status = (await lockSchedule(tx, schedule.id))!.status;
   return { schedule: { ...schedule, status }, cursor, settled, nowAt: settled.nowAt };
+}
+
+/** What updateCursor keeps of a fault: all, where the next instant is unknown, else nothing. */
+export function unknownNext(
+  cursor: CursorRow,
+  retryAt: Instant | null,
+): { message: string; retryAt: Instant | null } | undefined {
+  return isNextUnknown(cursor) ? { message: cursor.fault!, retryAt } : undefined;
 }
 
 /** Settles a locked cursor up to now, however many bounded plans that takes. */

@@ -19,14 +19,18 @@ export type ScheduleView = {
   payload: Payload;
   nextRunAt: Instant | null;
   nextDueAt: Instant | null;
-  /** Why the rule cannot be computed at the moment; null is the ordinary case. */
-  fault: string | null;
+  /**
+   * Why the rule cannot be computed at the moment, and when it is tried again (null: while paused, not at all); null is
+   * the ordinary case.
+   */
+  fault: { message: string; retryAt: Instant | null } | null;
   createdAt: Instant;
   updatedAt: Instant;
 };
 
 const COLUMNS = `s.id, s.tenant_id as "tenantId", s.key, s.name, s.labels, s.managed_by as "managedBy", s.notes, s.status,
-  s.revision, v.definition, v.payload, c.next_run_at as "nextRunAt", c.next_due_at as "nextDueAt", c.fault,
+  s.revision, v.definition, v.payload, c.next_run_at as "nextRunAt", c.next_due_at as "nextDueAt",
+  c.fault as "faultMessage", c.fault_retry_at as "faultRetryAt",
   s.created_at as "createdAt", s.updated_at as "updatedAt"`;
 const FROM = `schedule s
   join schedule_cursor c on c.schedule_id = s.id
@@ -43,26 +47,40 @@ const LIST = sql(
     where s.tenant_id = $1 and s.id < coalesce($2::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
       and case when $4::text is null then s.status <> 'deleted' else s.status = $4 end
       and ($5::jsonb is null or s.labels @> $5)
+      and ($6::boolean is null or (c.fault is not null) = $6)
     order by s.id desc limit $3`,
 );
 
+type Row = Omit<ScheduleView, "fault"> & { faultMessage: string | null; faultRetryAt: Instant | null };
+
+function toView({ faultMessage, faultRetryAt, ...row }: Row): ScheduleView {
+  return { ...row, fault: faultMessage === null ? null : { message: faultMessage, retryAt: faultRetryAt } };
+}
+
 /** Also finds deleted schedules: their history stays readable. */
 export async function findSchedule(db: Queryable, tenantId: Uuid, scheduleId: Uuid): Promise<ScheduleView | undefined> {
-  return (await db.query<ScheduleView>(FIND, [tenantId, scheduleId]))[0];
+  return (await db.query<Row>(FIND, [tenantId, scheduleId])).map(toView)[0];
 }
 
 export async function findScheduleByKey(db: Queryable, tenantId: Uuid, key: string): Promise<ScheduleView | undefined> {
-  return (await db.query<ScheduleView>(FIND_BY_KEY, [tenantId, key]))[0];
+  return (await db.query<Row>(FIND_BY_KEY, [tenantId, key])).map(toView)[0];
 }
 
 /** Newest first; `afterId` is the last id of the page before. Deleted ones only when asked for by status. */
-export function listSchedules(
+export async function listSchedules(
   db: Queryable,
   tenantId: Uuid,
-  page: { afterId?: Uuid; limit: number; status?: ScheduleStatus; label?: { name: string; value: string } },
+  page: {
+    afterId?: Uuid;
+    limit: number;
+    status?: ScheduleStatus;
+    label?: { name: string; value: string };
+    fault?: boolean;
+  },
 ): Promise<ScheduleView[]> {
   const label = page.label === undefined ? null : JSON.stringify({ [page.label.name]: page.label.value });
-  return db.query<ScheduleView>(LIST, [tenantId, page.afterId ?? null, page.limit, page.status ?? null, label]);
+  const values = [tenantId, page.afterId ?? null, page.limit, page.status ?? null, label, page.fault ?? null];
+  return (await db.query<Row>(LIST, values)).map(toView);
 }
 
 export type RevisionView = {

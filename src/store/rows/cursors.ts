@@ -17,6 +17,11 @@ export type CursorRow = {
   fault_retry_at: Instant | null;
 };
 
+/** Its last known instant is settled, and the rule could not be computed then: the next one is not null but unknown. */
+export function isNextUnknown(cursor: Pick<CursorRow, "next_run_at" | "fault">): boolean {
+  return cursor.next_run_at === null && cursor.fault !== null;
+}
+
 const COLUMNS = `schedule_id, tenant_id, revision, next_run_at, next_due_at, last_nominal_at, runs_made, fault,
   fault_retry_at`;
 
@@ -53,7 +58,7 @@ const FIND_NEXT = sql(
 const FIND_FAULTY = sql(
   "cursors_find_faulty",
   `select schedule_id from schedule_cursor
-    where fault is not null and fault_retry_at <= (select clock_timestamp()) limit $1`,
+    where fault is not null and fault_retry_at <= (select clock_timestamp()) order by fault_retry_at limit $1`,
 );
 const ADVANCE = sql(
   "cursors_advance",
@@ -64,9 +69,10 @@ const ADVANCE = sql(
        as a (schedule_id, next_run_at, next_due_at, last_nominal_at, last_nominal_local, runs_made)
     where c.schedule_id = a.schedule_id`,
 );
-const SET_FAULT = sql(
-  "cursors_set_fault",
-  "update schedule_cursor set fault = $2, fault_retry_at = $3, next_due_at = null where schedule_id = $1",
+const SET_FAULTS = sql(
+  "cursors_set_faults",
+  `update schedule_cursor c set fault = f.fault, fault_retry_at = $3, next_due_at = null
+     from unnest($1::uuid[], $2::text[]) as f (schedule_id, fault) where c.schedule_id = f.schedule_id`,
 );
 const SET_STATUS = sql(
   "cursors_finish_schedules",
@@ -127,8 +133,17 @@ export async function advanceCursors(tx: Queryable, advances: readonly Advance[]
   ]);
 }
 
-export async function setFault(tx: Queryable, scheduleId: Uuid, fault: string, retryAt: Instant): Promise<void> {
-  await tx.query(SET_FAULT, [scheduleId, fault, instantText(retryAt)]);
+export async function setFaults(
+  tx: Queryable,
+  faults: readonly { scheduleId: Uuid; fault: string }[],
+  retryAt: Instant,
+): Promise<void> {
+  if (faults.length === 0) return;
+  await tx.query(SET_FAULTS, [
+    faults.map((one) => one.scheduleId),
+    faults.map((one) => one.fault),
+    instantText(retryAt),
+  ]);
 }
 
 export async function setScheduleStatus(

@@ -49,7 +49,7 @@ const UPDATE_CURSOR = sql(
   "schedules_update_cursor",
   `update schedule_cursor
       set revision = $2, next_run_at = $3, next_due_at = $4, last_nominal_at = $5, chain_started_at = coalesce($6, chain_started_at),
-          chain_reason = coalesce($7, chain_reason), tz_version = $8, fault = null, fault_retry_at = null
+          chain_reason = coalesce($7, chain_reason), tz_version = $8, fault = $9, fault_retry_at = $10
     where schedule_id = $1`,
 );
 
@@ -108,6 +108,8 @@ export async function updateCursor(
     lastNominalAt: Instant | null;
     chain: { startedAt: Instant; reason: "revised" | "resumed" | "adopted" } | undefined;
     tzVersion: string;
+    /** Kept where the next instant is unknown; without a retry while nothing is due anyway. */
+    fault?: { message: string; retryAt: Instant | null } | undefined;
   },
 ): Promise<void> {
   const text = (at: Instant | null | undefined) => (at === null || at === undefined ? null : instantText(at));
@@ -120,5 +122,7 @@ export async function updateCursor(
     text(row.chain?.startedAt),
     row.chain?.reason ?? null,
     row.tzVersion,
+    row.fault?.message ?? null,
+    text(row.fault?.retryAt),
   ]);
 }

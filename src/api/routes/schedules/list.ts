@@ -19,6 +19,10 @@ export const listSchedulesRoute = defineRoute({
   params: noFields,
   query: z.strictObject({
     status: z.enum(SCHEDULE_STATUSES).optional().describe("Default: all but deleted"),
+    fault: z
+      .enum(["true", "false"])
+      .optional()
+      .describe("`true`: only those whose rule cannot be computed at the moment; `false`: only the others"),
     label: z.string().max(300).optional().describe("`name=value`"),
     requestKey: z.string().max(200).optional(),
     limit: limitSchema,
@@ -45,12 +49,13 @@ export const listSchedulesRoute = defineRoute({
         body: { items: [presentSchedule(schedule, context.zones)], next: null, source: "authority" },
       };
     }
-    const list = JSON.stringify(["schedules", caller.tenantId, query.status, query.label]);
+    const list = JSON.stringify(["schedules", caller.tenantId, query.status, query.label, query.fault]);
     const afterId = query.after === undefined ? undefined : String(context.cursors.read(list, query.after)[0]);
     const rows = await listSchedules(context.db, caller.tenantId, {
       limit: query.limit + 1,
       ...(afterId === undefined ? {} : { afterId }),
       ...(query.status === undefined ? {} : { status: query.status }),
+      ...(query.fault === undefined ? {} : { fault: query.fault === "true" }),
       ...(query.label === undefined ? {} : { label: readLabel(query.label) }),
     });
     const items = rows.slice(0, query.limit);

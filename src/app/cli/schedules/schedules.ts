@@ -9,7 +9,7 @@ import { changeScheduleCommands } from "./change-schedule.ts";
 import { createScheduleCommand } from "./create-schedule.ts";
 import { readScheduleRef } from "./schedule-ref.ts";
 
-type ListOptions = ClientOptions & { status?: string; label?: string; limit: string; after?: string };
+type ListOptions = ClientOptions & { status?: string; fault?: boolean; label?: string; limit: string; after?: string };
 
 export function schedulesCommand(group: Command, act: Act): void {
   group.addHelpText(
@@ -24,12 +24,14 @@ Examples:
 
   withClientOptions(pageOptions(group.command("list").description("list schedules, newest first")))
     .option("--status <status>", "only these: active, paused, finished or deleted (default: all but deleted)")
+    .option("--fault", "only those whose rule cannot be computed at the moment")
     .option("--label <name=value>", "only those with this label")
     .action(
-      act(async (config, { status, label, limit, after, ...options }: ListOptions) => {
+      act(async (config, { status, fault, label, limit, after, ...options }: ListOptions) => {
         const page = await clientFor(options, config).schedules.list({
           limit: readLimit(limit),
           ...(status === undefined ? {} : { status }),
+          ...(fault === undefined ? {} : { fault }),
           ...(label === undefined ? {} : { label }),
           ...(after === undefined ? {} : { after }),
         });
@@ -68,6 +70,7 @@ function printSchedule(schedule: Schedule): void {
     status: schedule.status,
     rule: showRule(schedule.rule),
     "next run": showNext(schedule),
+    "tried again": showUtc(schedule.fault?.retryAt ?? null),
     job: showJob(schedule.job),
     class: schedule.class,
     payload: JSON.stringify(schedule.payload),
