@@ -1,6 +1,6 @@
 /** A compiled rule in plain English. Says only what the tables say: a step that does not divide its unit is spelled out. */
 import type { CompiledCron, CompiledRule, CompiledSingle } from "./compiled.ts";
-import type { CronField, DayToken } from "./cron/fields.ts";
+import type { CronField, CronFields, DayToken } from "./cron/fields.ts";
 import { duration, instant, list, plural, spacing, spans, two } from "./words.ts";
 
 const WEEKDAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"] as const;
@@ -45,50 +45,60 @@ function describeSingle(rule: CompiledSingle): string {
   }
 }
 
-function describeTime({ fields, timing, gap, overlap }: CompiledCron): string {
-  const { second, minute, hour } = fields;
-  const seconds = second.values;
-  const count = minute.values.length * hour.values.length * seconds.length;
-  if (count <= TIMES_AT_MOST && timing === "fixed") {
-    const policy = [
-      gap === "first" ? "" : gap === "skip" ? ", not when clocks skip it" : ", later by the shift when clocks skip it",
-      overlap === "first"
-        ? ""
-        : overlap === "last"
-          ? ", the last when clocks repeat it"
-          : ", each time when clocks repeat it",
-    ].join("");
-    const times = hour.values.flatMap((h) =>
-      minute.values.flatMap((m) =>
-        seconds.map((s) => [h, m, ...(seconds[0] === 0 && seconds.length === 1 ? [] : [s])]),
-      ),
-    );
-    return `at ${list(times.map((time) => time.map(two).join(":")))}${policy}`;
-  }
-  const every = repeated(second, minute);
-  if (hour.values.length === 24) return every;
-  const hours = hourSpans(hour.values);
-  return `${every}, ${hours}`;
+function describeTime(rule: CompiledCron): string {
+  const { second, minute, hour } = rule.fields;
+  const count = minute.values.length * hour.values.length * second.values.length;
+  if (count <= TIMES_AT_MOST && rule.timing === "fixed") return `at ${list(timesOfDay(rule.fields))}${policies(rule)}`;
+  const every = repeated(second, minute, isWhole(hour, 24));
+  const hours = isWhole(hour, 24) ? "" : `, ${hourSpans(hour)}`;
+  // Written without a star, each time of day is an appointment, which a repeated hour does not repeat.
+  return `${every}${hours}${rule.timing === "fixed" ? `, each time of day once${policies(rule)}` : ""}`;
+}
+
+function timesOfDay({ second, minute, hour }: CronFields): readonly string[] {
+  const isOnTheMinute = second.values.length === 1 && second.values[0] === 0;
+  return hour.values.flatMap((h) =>
+    minute.values.flatMap((m) => second.values.map((s) => [h, m, ...(isOnTheMinute ? [] : [s])].map(two).join(":"))),
+  );
+}
+
+function policies({ gap, overlap }: CompiledCron): string {
+  const skipped = { first: "", shift: ", later by the shift when clocks skip it", skip: ", not when clocks skip it" };
+  const repeats = {
+    first: "",
+    last: ", the last when clocks repeat it",
+    both: ", each time when clocks repeat it",
+  };
+  return skipped[gap] + repeats[overlap];
 }
 
 /** The part of the time below the hour. */
-function repeated(second: CronField, minute: CronField): string {
+function repeated(second: CronField, minute: CronField, everyHour: boolean): string {
   const minutes = spacing(minute.values, 60);
   const byMinute =
-    minutes === 1
-      ? "every minute"
-      : minutes !== undefined
-        ? `every ${minutes} minutes`
-        : minute.values.length === 1 && minute.values[0] === 0
-          ? "every hour on the hour"
-          : `at ${minute.values.length === 1 ? "minute" : "minutes"} ${spans(minute.values, String)} of every hour`;
+    minutes === 1 ? "every minute" : minutes === undefined ? atMinutes(minute, everyHour) : `every ${minutes} minutes`;
   if (second.values.length === 1 && second.values[0] === 0) return byMinute;
   const seconds = spacing(second.values, 60);
-  if (seconds !== undefined) {
-    const every = seconds === 1 ? "every second" : `every ${seconds} seconds`;
-    return minutes === 1 ? every : `${every} of the minute, ${byMinute}`;
+  if (seconds === undefined) {
+    return `at second${second.values.length === 1 ? "" : "s"} ${spans(second.values, String)}${across(second, 60, "second", "the minute")}, ${byMinute}`;
   }
-  return `at second${second.values.length === 1 ? "" : "s"} ${spans(second.values, String)}, ${byMinute}`;
+  const every = seconds === 1 ? "every second" : `every ${seconds} seconds`;
+  return minutes === 1 ? every : `${every} of the minute, ${byMinute}`;
+}
+
+function atMinutes(minute: CronField, everyHour: boolean): string {
+  if (minute.values.length === 1 && minute.values[0] === 0) return everyHour ? "every hour on the hour" : "on the hour";
+  const minutes = `${minute.values.length === 1 ? "minute" : "minutes"} ${spans(minute.values, String)}`;
+  return `at ${minutes} of ${everyHour ? "every" : "the"} hour${across(minute, 60, "minute", "the hour")}`;
+}
+
+/** A step that does not divide its unit is shorter where the unit begins anew, which people do not expect. */
+function across(field: CronField, size: number, unit: string, whole: string): string {
+  const { text, values } = field;
+  if (!/^(?:\*|\d+)\/\d+$/.test(text) || values.length < 2) return "";
+  const [first, last] = [values[0]!, values.at(-1)!];
+  const apart = first + size - last;
+  return apart === values[1]! - first ? "" : ` (${plural(apart, unit)} across ${whole})`;
 }
 
 function describeDay({ fields }: CompiledCron): string {
@@ -104,7 +114,9 @@ function describeDay({ fields }: CompiledCron): string {
   if (byMonth === undefined && byWeek === undefined) return months === "" ? "" : ` every day${months}`;
   if (byMonth === undefined) return ` on ${byWeek}${months}`;
   if (byWeek === undefined) return ` on ${byMonth}${months}`;
-  return isBoth ? ` on ${byWeek} that is also ${byMonth}${months}` : ` on ${byMonth} or on ${byWeek}${months}`;
+  if (!isBoth) return ` on ${byMonth} or on ${byWeek}${months}`;
+  const among = month.tokens.length === 0 && month.values.length > 1 ? "one of " : "";
+  return ` on ${byWeek}, only where that is also ${among}${byMonth}${months}`;
 }
 
 function dayText(field: CronField, values: (values: readonly number[]) => string): string {
@@ -122,7 +134,7 @@ function tokenText(token: DayToken): string {
     case "lastDay":
       return token.before === 0
         ? "the last day of the month"
-        : `${plural(token.before, "day")} before the last of the month`;
+        : `the day ${plural(token.before, "day")} before the last of the month`;
     case "workdayNearest":
       return `the weekday nearest day ${token.day} of the month`;
     case "lastWorkday":
@@ -138,10 +150,11 @@ function isWhole(field: CronField, size: number): boolean {
   return field.values.length === size;
 }
 
-function hourSpans(hours: readonly number[]): string {
-  const step = spacing(hours, 24);
+function hourSpans(hour: CronField): string {
+  const step = spacing(hour.values, 24);
   if (step !== undefined) return `in every ${ordinalNumber(step)} hour from midnight`;
-  return `in the ${hours.length === 1 ? "hour" : "hours"} ${spans(hours, (h) => `${two(h)}:00`)}`;
+  const hours = spans(hour.values, (h) => `${two(h)}:00`);
+  return `in the ${hour.values.length === 1 ? "hour" : "hours"} ${hours}${across(hour, 24, "hour", "midnight")}`;
 }
 
 function ordinalNumber(n: number): string {

@@ -6,8 +6,12 @@ export function spacing(values: readonly number[], size: number): number | undef
   return Number.isInteger(step) && step < size && values.every((value, k) => value === k * step) ? step : undefined;
 }
 
-/** Runs of three and more become "a to b". */
+/** Three and more in a row become "a to b", five and more at one distance "a, b, …, z". */
 export function spans(values: readonly number[], name: (value: number) => string): string {
+  const step = values.length < 5 ? 1 : values[1]! - values[0]!;
+  if (step > 1 && values.every((value, k) => k === 0 || value - values[k - 1]! === step)) {
+    return `${name(values[0]!)}, ${name(values[1]!)}, …, ${name(values.at(-1)!)}`;
+  }
   const parts: string[] = [];
   for (let start = 0; start < values.length; ) {
     let end = start;
