@@ -1,0 +1,60 @@
+import { type CompiledRule, type CompiledSingle, FIRST_INSTANT } from "../recurrence/compiled.ts";
+import { nextMatch } from "../recurrence/cron/pattern.ts";
+import { nextAfter } from "../recurrence/next.ts";
+import type { Rule } from "../recurrence/rule.ts";
+import { firstReading, offsetAt, segmentAt, type Zone } from "../recurrence/zone.ts";
+import type { ZoneSource } from "../recurrence/zone-source.ts";
+
+/** A rule, or one of those an `anyOf` joins, with the zone whose clock it reads; undefined: elapsed time, or instants. */
+export type Member = { readonly rule: CompiledSingle; readonly zone: Zone | undefined };
+
+export function membersOf(rule: Rule, compiled: CompiledRule, zones: ZoneSource): Member[] {
+  const written = rule.kind === "anyOf" ? rule.rules : [rule];
+  const made = compiled.kind === "anyOf" ? compiled.rules : [compiled];
+  return made.map((one, n) => {
+    const name = (written[n] as { zone?: string }).zone;
+    return { rule: one, zone: name === undefined ? undefined : zones.findZone(name) };
+  });
+}
+
+export function isInstantOf(rule: CompiledRule, at: number): boolean {
+  return at >= FIRST_INSTANT && nextAfter(rule, at - 1) === at;
+}
+
+/**
+ * The wall time (seconds) that an instant of the member stands for: what the wall shows or, of a fixed time that fell
+ * into a gap, the time that was skipped.
+ */
+export function wallOf({ rule }: Member, zone: Zone, at: number): number {
+  const t = Math.floor(at / 1000);
+  const shown = t + offsetAt(zone, t);
+  if (rule.kind !== "cron" || rule.zone !== zone || rule.timing !== "fixed" || matches(shown)) return shown;
+  const k = segmentAt(zone, t);
+  const skippedUntil = zone.at[k]! + zone.offsets[k]!;
+  const skippedFrom = Math.min(zone.highEnds[k]!, skippedUntil);
+  if (k === 0 || skippedFrom === skippedUntil) return shown;
+  // gap: shift
+  const unmoved = t + zone.offsets[k - 1]!;
+  if (unmoved >= skippedFrom && unmoved < skippedUntil && matches(unmoved)) return unmoved;
+  // gap: first
+  const skipped = t === zone.at[k] ? nextMatch(rule.pattern, skippedFrom, skippedUntil) : Number.POSITIVE_INFINITY;
+  return skipped === Number.POSITIVE_INFINITY ? shown : skipped;
+
+  function matches(wall: number): boolean {
+    return rule.kind === "cron" && nextMatch(rule.pattern, wall, wall + 1) === wall;
+  }
+}
+
+/** The instants (epoch ms) that may stand for a wall time: each pass of it, and where a gap leaves or moves it to. */
+export function instantsOfWall(zone: Zone, wall: number, ms: number): number[] {
+  const first = firstReading(zone, wall);
+  const k = segmentAt(zone, first);
+  const offsets = [k - 1, k, k + 1].flatMap((one) => zone.offsets[one] ?? []);
+  return [...new Set([first, ...offsets.map((offset) => wall - offset)])].map((t) => t * 1000 + ms);
+}
+
+/** The first instant (epoch ms) at which the wall reads `wall` or later; the fraction counts where it reads just that. */
+export function instantOfWall(zone: Zone, wall: number, ms: number): number {
+  const t = firstReading(zone, wall);
+  return t * 1000 + (firstReading(zone, wall + 1) > t ? ms : 0);
+}
