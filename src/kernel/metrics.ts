@@ -135,7 +135,7 @@ export function createMetrics() {
     }),
     faultySchedules: new Gauge({
       name: "punctual_schedules_with_fault",
-      help: "Schedules whose rule cannot be computed at the moment",
+      help: "Schedules that make no runs because their rule cannot be computed at the moment",
       registers,
     }),
     httpSeconds: new Histogram({

@@ -3,7 +3,8 @@ import { type Check, finding, ok } from "./check.ts";
 
 const READ = sql(
   "doctor_faults",
-  "select schedule_id, tenant_id, fault from schedule_cursor where fault is not null order by fault_retry_at limit 5",
+  `select schedule_id, tenant_id, fault, fault_retry_at from schedule_cursor
+    where fault is not null and fault_retry_at is not null order by fault_retry_at limit 5`,
 );
 
 export const faultsCheck: Check = {
@@ -13,7 +14,7 @@ export const faultsCheck: Check = {
     if (rows.length === 0) return ok("no schedule has a fault");
     return finding(
       "schedules have rules that cannot be computed, so they have no next instant",
-      "revise these schedules, or bring back the calendar or zone they name; they recover by themselves",
+      "revise these schedules, or bring back the zone or syntax they name; they are tried again every minute",
       rows,
     );
   },

@@ -10,7 +10,11 @@ const QUEUED = sql(
     where state in ('queued', 'retrying') and not_before <= statement_timestamp()
     group by class`,
 );
-const FAULTS = sql("backlog_faults", "select count(*)::int as faults from schedule_cursor where fault is not null");
+/** Paused schedules are not tried again, and miss nothing. */
+const FAULTS = sql(
+  "backlog_faults",
+  "select count(*)::int as faults from schedule_cursor where fault is not null and fault_retry_at is not null",
+);
 
 export type BacklogAges = {
   scanLagMs: number;
