@@ -196,9 +196,11 @@ table live_run with (autovacuum_vacuum_cost_delay=1, autovacuum_vacuum_scale_fac
   column deadline_at timestamp with time zone
   column cancel_requested_at timestamp with time zone
   column own_work boolean not null default false
+  column tells_end boolean not null default false
+  column pauses_on_failure boolean not null default false
   constraint a_lane_is_strict_normal_or_late CHECK ((lane = ANY (ARRAY[0, 1, 2])))
   constraint a_live_run_is_in_a_known_state CHECK ((state = ANY (ARRAY['queued'::text, 'blocked'::text, 'running'::text, 'retrying'::text])))
-  constraint a_run_is_held_by_a_known_cause CHECK ((held_by = ANY (ARRAY['none'::text, 'overlap'::text, 'tenant-limit'::text, 'rate'::text, 'replay'::text])))
+  constraint a_run_is_held_by_a_known_cause CHECK ((held_by = ANY (ARRAY['none'::text, 'overlap'::text, 'tenant-limit'::text, 'rate'::text, 'replay'::text, 'pause'::text])))
   constraint a_started_run_had_an_attempt CHECK (((attempt > 0) OR (started_at IS NULL)))
   constraint live_run_pkey PRIMARY KEY (id)
   constraint only_a_blocked_run_has_no_guard CHECK (((state = 'blocked'::text) = (guard IS NULL)))
@@ -265,7 +267,9 @@ table outbox with (autovacuum_vacuum_cost_delay=1, autovacuum_vacuum_scale_facto
   column runs uuid[] not null
   column published_at timestamp with time zone
   column publish_no integer not null default 0
+  column schedule_id uuid
   constraint a_published_row_has_a_number CHECK (((published_at IS NULL) OR (publish_no >= 1)))
+  constraint an_end_is_told_to_a_schedule CHECK (((kind = 'schedule'::text) = (schedule_id IS NOT NULL)))
   constraint an_intent_is_of_a_known_kind CHECK ((kind = ANY (ARRAY['run'::text, 'effect'::text, 'schedule'::text])))
   constraint an_outbox_lane_is_known CHECK ((lane = ANY (ARRAY[0, 1, 2])))
   constraint an_outbox_row_names_1_to_32_runs CHECK (((cardinality(runs) >= 1) AND (cardinality(runs) <= 32)))
@@ -408,9 +412,17 @@ table schedule_cursor with (fillfactor=70)
   column calendar_version integer
   column fault text
   column fault_retry_at timestamp with time zone
+  column catch_up_until timestamp with time zone
+  column caught_up integer not null default 0
+  column catch_up_reason text
+  column awaits_end boolean not null default false
+  constraint a_catch_up_is_told_whole CHECK (((catch_up_until IS NULL) = (catch_up_reason IS NULL)))
   constraint a_chain_starts_for_a_known_reason CHECK ((chain_reason = ANY (ARRAY['created'::text, 'revised'::text, 'resumed'::text, 'adopted'::text])))
   constraint a_due_cursor_has_a_nominal_instant CHECK (((next_due_at IS NULL) OR (next_run_at IS NOT NULL)))
+  constraint catching_up_counts_from_nothing CHECK ((caught_up >= 0))
   constraint schedule_cursor_pkey PRIMARY KEY (schedule_id)
+  constraint who_awaits_an_end_knows_no_instant CHECK (((NOT awaits_end) OR (next_run_at IS NULL)))
+  CREATE INDEX schedule_cursor_awaiting ON public.schedule_cursor USING btree (schedule_id) WHERE awaits_end
   CREATE INDEX schedule_cursor_due ON public.schedule_cursor USING btree (next_due_at, bucket) WHERE (next_due_at IS NOT NULL)
   CREATE INDEX schedule_cursor_fault ON public.schedule_cursor USING btree (fault_retry_at) WHERE (fault IS NOT NULL)
   CREATE UNIQUE INDEX schedule_cursor_pkey ON public.schedule_cursor USING btree (schedule_id)
@@ -439,6 +451,7 @@ table skip_range
   constraint a_range_runs_forward CHECK ((to_at >= from_at))
   constraint skip_range_pkey PRIMARY KEY (schedule_id, from_at)
   CREATE UNIQUE INDEX skip_range_pkey ON public.skip_range USING btree (schedule_id, from_at)
+  CREATE INDEX skip_range_uncounted ON public.skip_range USING btree (created_at) WHERE (instants IS NULL)
 
 table tenant
   column id uuid not null

@@ -141,9 +141,10 @@ test("an index is created concurrently by a migration without a transaction", as
     ]);
     // Its migrator died before it could describe what it had done.
     await query("update schema_migration set breaking = null, sha256 = null where name = '0002_index'");
-    await expect(assertFits(url)).rejects.toMatchObject({ code: "schema-too-new" });
+    const older = migrationsWith({});
+    await expect(assertFits(url, older)).rejects.toMatchObject({ code: "schema-too-new" });
     await migrateToLatest(url, { directory });
-    await assertFits(url);
+    await assertFits(url, older);
   });
 });
 
