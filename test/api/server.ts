@@ -20,6 +20,7 @@ import { createTestDatabase } from "../support/postgres.ts";
 /** The API on a free port over a database of its own, and callers with keys. */
 export type TestServer = {
   url: string;
+  databaseUrl: string;
   authority: Authority;
   db: Database;
   /** Bytes by uri, standing for an object store. */
@@ -91,6 +92,7 @@ export async function startTestServer(changes: Partial<ApiParts> = {}, port = 0)
   };
   return {
     url: listening.url,
+    databaseUrl: database.url,
     authority,
     db,
     objects,
