@@ -1,0 +1,54 @@
+/** The next runs of a timetable, each with what touched it, and what is left out between them. */
+import type { Instant } from "../../kernel/clock.ts";
+import { type Label, labelOf, noteOf } from "../recurrence/touched/label.ts";
+import { omittedBetween } from "../recurrence/touched/omitted.ts";
+import { touchesOf } from "../recurrence/touched/touches.ts";
+import { nextNominal, type Timetable } from "./timetable.ts";
+
+/** `at` is nominal, `dueAt` when it may start. */
+export type UpcomingRun = { readonly at: Instant; readonly dueAt: Instant; readonly labels: readonly Label[] };
+/**
+ * Something left out. `at`: when the clocks jump over it, or the first instant that a calendar took away; `count` of
+ * these in a row share the text.
+ */
+export type UpcomingNote = Label & { readonly at: Instant; readonly count: number };
+
+const NOTES_AT_MOST = 100;
+/** Instants that calendars may take away before a preview gives up looking for one that runs. */
+const SKIPPED_AT_MOST = 10_000;
+
+/** The first `count` runs after `fromAt`; fewer where the timetable ends. */
+export function upcomingRuns(
+  timetable: Timetable,
+  fromAt: Instant,
+  count: number,
+): { readonly runs: readonly UpcomingRun[]; readonly notes: readonly UpcomingNote[] } {
+  const runs: UpcomingRun[] = [];
+  const notes: UpcomingNote[] = [];
+  let seenUntil = Math.max(fromAt, timetable.startAt - 1);
+  let skipped = 0;
+  while (runs.length < count && skipped < SKIPPED_AT_MOST) {
+    const at = nextNominal(timetable, seenUntil);
+    if (at === null) break;
+    for (const omission of omittedBetween(timetable.rule, seenUntil, at, NOTES_AT_MOST - notes.length)) {
+      notes.push({ kind: "gap", at: omission.at, text: noteOf(omission), count: 1 });
+    }
+    seenUntil = at;
+    const { placement, label } = timetable.place(at);
+    if (placement.kind === "due") {
+      const labels: Label[] = touchesOf(timetable.rule, at).map(labelOf);
+      if (label !== undefined) labels.push({ kind: "calendar", text: label });
+      runs.push({ at, dueAt: placement.dueAt, labels });
+      continue;
+    }
+    skipped += 1;
+    noteSkip(notes, at, label ?? placement.reason);
+  }
+  return { runs, notes };
+}
+
+function noteSkip(notes: UpcomingNote[], at: Instant, text: string): void {
+  const last = notes.at(-1);
+  if (last?.kind === "calendar" && last.text === text) notes.splice(-1, 1, { ...last, count: last.count + 1 });
+  else if (notes.length < NOTES_AT_MOST) notes.push({ kind: "calendar", at, text, count: 1 });
+}
