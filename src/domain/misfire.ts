@@ -34,7 +34,7 @@ export type DueOptions = {
   /** What each instant comes to, where calendars decide it; by default it is due at its nominal instant. */
   place?: Place;
   /** How long after its placement (ms) an instant is due. */
-  offset?: (at: Instant) => number;
+  offset?: ((at: Instant) => number) | undefined;
   catchUp?: CatchUp | undefined;
   /** Runs that there may still be: the plan ends with the last one. */
   mostRuns?: number;
@@ -44,6 +44,8 @@ export type DueOptions = {
 const ROWS_BEFORE_RANGE = 3;
 /** Runs of one plan: a pass stays short, and the cursor, still due, brings the next one. */
 const MOST_PER_PLAN = 1_000;
+/** Runs of one plan that are catch-up: it is paced, behind all that is on time. */
+const MOST_CAUGHT_UP = 250;
 /** Instants that one plan decides one by one, run or not. */
 const MOST_DECIDED = 5_000;
 /** Counting a longer range exactly is left to the background. */
@@ -54,7 +56,7 @@ const MOST_PIECES_BACK = 10;
 /**
  * Decides every nominal instant from `firstAt` up to `nowAt`, or as many as one plan may. Late (due before now less the
  * grace) by less than the grace: simply runs. Beyond it: `latest` runs the newest missed instant that is due at all,
- * `skip` none, `all` the oldest `maxCatchUp`. What does not run is a skip with a reason, so that no instant goes
+ * unless a newer one runs anyway, `skip` none, `all` the oldest `maxCatchUp`. What does not run is a skip with a reason, so that no instant goes
  * unaccounted. A long stretch that will not run is jumped over, never walked; its reason is then that it was missed,
  * also for those of its instants that a calendar would have excluded.
  */
@@ -82,13 +84,13 @@ export function planDue(
             untilAt: lateUntil,
             done: 0,
             reason: options.missedReason,
-            policy: policy.policy,
+            policy: policy.policy === "latest" && draft.runsWithin(lateUntil, nowAt) ? "skip" : policy.policy,
             most: policy.maxCatchUp,
           };
     if (at >= missed.untilAt) break;
     at = settleMissed(draft, at, missed);
     const { untilAt, done, reason } = missed;
-    catchUp = at !== null && at < untilAt && done > 0 ? { untilAt, done, reason } : undefined;
+    catchUp = at !== null && at < untilAt && missed.policy === "all" ? { untilAt, done, reason } : undefined;
   }
   while (at !== null && at <= nowAt && !draft.isFull()) at = draft.decide(at, Number.NEGATIVE_INFINITY);
 
@@ -180,7 +182,17 @@ class Draft {
   }
 
   isFull(): boolean {
-    return this.runs.length >= this.#mostRuns || this.#decided >= MOST_DECIDED;
+    return this.runs.length >= this.#mostRuns || this.late >= MOST_CAUGHT_UP || this.#decided >= MOST_DECIDED;
+  }
+
+  /** Whether any instant from `fromAt` to `toAt` is due at all. */
+  runsWithin(fromAt: Instant, toAt: Instant): boolean {
+    let at = this.next(fromAt - 1);
+    for (let looks = 0; at !== null && at <= toAt && looks < COUNT_LIMIT; looks++) {
+      if (this.place(at).kind === "due") return true;
+      at = this.next(at);
+    }
+    return false;
   }
 
   /** Decides one instant, which is late if due before `lateUntil`, and then skipped if there is a reason; answers the next. */

@@ -76,12 +76,13 @@ describe("one pass over one schedule", () => {
 
   it("runs carry their instant in their id, the revision, and how they came to be", () => {
     const { runs } = plan(
-      { priority: "strict", startDeadlineMs: 5000, misfire: { policy: "latest", graceMs: MINUTE } },
+      { priority: "strict", startDeadlineMs: 5000, misfire: { policy: "all", graceMs: MINUTE } },
       2.5,
     );
     expect(
       runs.map((run) => [at(instantOf(run.id)), run.revision, run.trigger, run.lane, run.startDeadlineAt! - run.dueAt]),
     ).toEqual([
+      [0, 3, "catch-up", 2, 5000],
       [1, 3, "catch-up", 2, 5000],
       [2, 3, "schedule", 0, 5000],
     ]);

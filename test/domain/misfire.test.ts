@@ -82,6 +82,16 @@ describe("what is due after a while away", () => {
     });
   });
 
+  it("B21 latest, under the default grace: the newest instant runs anyway, so of the missed ones none does", () => {
+    const nowAt = Date.UTC(2026, 4, 4, 8, 20, 30);
+    const plan = planDue(firstAt, nowAt, policy(), rule.next, options);
+    expect(plan.runs).toMatchObject([{ at: Date.UTC(2026, 4, 4, 8, 20), late: false }]);
+    expect(plan.skips).toEqual([
+      { kind: "range", fromAt: firstAt, toAt: Date.UTC(2026, 4, 4, 8, 19), instants: 499, reason: "misfire" },
+    ]);
+    expect(plan.next).toBe(Date.UTC(2026, 4, 4, 8, 21));
+  });
+
   it("500 missed minutes: latest runs one and tells of the other 499 in one range", () => {
     const nowAt = T0 + 500.5 * MINUTE;
     const plan = planDue(firstAt, nowAt, policy({ graceMs: 0 }), rule.next, options);
