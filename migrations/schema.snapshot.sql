@@ -86,9 +86,42 @@ table calendar
   column version integer not null
   column definition jsonb not null
   column created_at timestamp with time zone not null default clock_timestamp()
+  column actor text not null default 'unknown'::text
   constraint calendar_pkey PRIMARY KEY (tenant_id, name, version)
   constraint calendar_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id)
   CREATE UNIQUE INDEX calendar_pkey ON public.calendar USING btree (tenant_id, name, version)
+
+table calendar_head
+  column tenant_id uuid not null
+  column name text not null
+  column version integer not null
+  constraint a_calendar_version_counts_from_1 CHECK ((version >= 1))
+  constraint calendar_head_pkey PRIMARY KEY (tenant_id, name)
+  constraint calendar_head_tenant_id_name_version_fkey FOREIGN KEY (tenant_id, name, version) REFERENCES calendar(tenant_id, name, version)
+  CREATE UNIQUE INDEX calendar_head_pkey ON public.calendar_head USING btree (tenant_id, name)
+
+table calendar_use
+  column tenant_id uuid not null
+  column calendar text not null
+  column schedule_id uuid not null
+  constraint calendar_use_pkey PRIMARY KEY (tenant_id, calendar, schedule_id)
+  constraint calendar_use_tenant_id_calendar_fkey FOREIGN KEY (tenant_id, calendar) REFERENCES calendar_head(tenant_id, name)
+  CREATE INDEX calendar_use_of_schedule ON public.calendar_use USING btree (schedule_id)
+  CREATE UNIQUE INDEX calendar_use_pkey ON public.calendar_use USING btree (tenant_id, calendar, schedule_id)
+
+table chain
+  column schedule_id uuid not null
+  column n integer not null
+  column started_at timestamp with time zone not null
+  column reason text not null
+  column revision integer not null
+  column prev_last_at timestamp with time zone
+  column prev_next_at timestamp with time zone
+  column prev_fault text
+  constraint a_kept_chain_started_for_a_known_reason CHECK ((reason = ANY (ARRAY['created'::text, 'revised'::text, 'resumed'::text, 'adopted'::text])))
+  constraint chain_pkey PRIMARY KEY (schedule_id, n)
+  constraint chains_count_from_1 CHECK ((n >= 1))
+  CREATE UNIQUE INDEX chain_pkey ON public.chain USING btree (schedule_id, n)
 
 table dead_letter
   column run_id uuid not null
@@ -166,6 +199,20 @@ CREATE OR REPLACE FUNCTION public.instant_of(id uuid)
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE STRICT
 RETURN to_timestamp((((((('x'::text || "left"((id)::text, 8)) || substr((id)::text, 10, 4)))::bit(48))::bigint)::double precision / (1000.0)::double precision))
+
+CREATE OR REPLACE FUNCTION public.keep_chain_start()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into chain (schedule_id, n, started_at, reason, revision, prev_last_at, prev_next_at, prev_fault)
+  select new.schedule_id, coalesce(max(n), 0) + 1, new.chain_started_at, new.chain_reason, new.revision,
+         case when tg_op = 'UPDATE' then old.last_nominal_at end,
+         case when tg_op = 'UPDATE' then old.next_run_at end,
+         case when tg_op = 'UPDATE' then old.fault end
+    from chain where schedule_id = new.schedule_id;
+  return null;
+end $function$
 
 table live_run with (autovacuum_vacuum_cost_delay=1, autovacuum_vacuum_scale_factor=0.05, fillfactor=50)
   column id uuid not null
@@ -252,8 +299,18 @@ table operation
   column created_at timestamp with time zone not null default clock_timestamp()
   column updated_at timestamp with time zone not null default clock_timestamp()
   column finished_at timestamp with time zone
+  column next_step_at timestamp with time zone not null default clock_timestamp()
+  column tries integer not null default 0
+  column tally jsonb not null default '{}'::jsonb
+  column message text
+  constraint an_operation_counts_from_nothing CHECK (((done >= 0) AND (failed >= 0) AND ((total IS NULL) OR (total >= 0))))
+  constraint an_operation_has_an_end CHECK (((finished_at IS NULL) = (state = ANY (ARRAY['pending'::text, 'working'::text]))))
   constraint an_operation_is_in_a_known_state CHECK ((state = ANY (ARRAY['pending'::text, 'working'::text, 'done'::text, 'canceled'::text, 'failed'::text])))
+  constraint an_operation_message_is_bounded CHECK ((length(message) <= 4000))
+  constraint an_operation_pace_is_positive CHECK ((pace_per_second > 0))
   constraint operation_pkey PRIMARY KEY (id)
+  CREATE INDEX operation_due ON public.operation USING btree (tenant_id, next_step_at) WHERE (state = ANY (ARRAY['pending'::text, 'working'::text]))
+  CREATE INDEX operation_of_tenant ON public.operation USING btree (tenant_id, id DESC)
   CREATE INDEX operation_open ON public.operation USING btree (created_at) WHERE (state = ANY (ARRAY['pending'::text, 'working'::text]))
   CREATE UNIQUE INDEX operation_pkey ON public.operation USING btree (id)
 
@@ -426,6 +483,8 @@ table schedule_cursor with (fillfactor=70)
   CREATE INDEX schedule_cursor_due ON public.schedule_cursor USING btree (next_due_at, bucket) WHERE (next_due_at IS NOT NULL)
   CREATE INDEX schedule_cursor_fault ON public.schedule_cursor USING btree (fault_retry_at) WHERE (fault IS NOT NULL)
   CREATE UNIQUE INDEX schedule_cursor_pkey ON public.schedule_cursor USING btree (schedule_id)
+  CREATE TRIGGER a_first_chain_is_kept AFTER INSERT ON public.schedule_cursor FOR EACH ROW EXECUTE FUNCTION keep_chain_start()
+  CREATE TRIGGER a_new_chain_is_kept AFTER UPDATE OF chain_started_at ON public.schedule_cursor FOR EACH ROW WHEN ((old.chain_started_at IS DISTINCT FROM new.chain_started_at)) EXECUTE FUNCTION keep_chain_start()
 
 table schedule_revision
   column schedule_id uuid not null
@@ -447,6 +506,8 @@ table skip_range
   column instants bigint
   column prev_scheduled_at timestamp with time zone
   column created_at timestamp with time zone not null
+  column backfilled bigint not null default 0
+  constraint a_backfill_stays_within_its_range CHECK (((backfilled >= 0) AND ((instants IS NULL) OR (backfilled <= instants))))
   constraint a_counted_range_is_not_empty CHECK (((instants IS NULL) OR (instants >= 1)))
   constraint a_range_runs_forward CHECK ((to_at >= from_at))
   constraint skip_range_pkey PRIMARY KEY (schedule_id, from_at)

@@ -101,6 +101,17 @@ export function createMetrics() {
       labelNames: ["kind"] as const,
       registers,
     }),
+    operationSteps: new Counter({
+      name: "punctual_operation_steps_total",
+      help: "Steps of long operations, by what came of them",
+      labelNames: ["kind", "outcome"] as const,
+      registers,
+    }),
+    operationsOpen: new Gauge({
+      name: "punctual_operations_open",
+      help: "Long operations that are not finished",
+      registers,
+    }),
     queuedAge: new Gauge({
       name: "punctual_oldest_queued_age_seconds",
       help: "Age of the oldest run that is due and not yet started",

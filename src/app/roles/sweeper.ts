@@ -7,12 +7,16 @@ import { createClaimedHints } from "../../loops/claimed-hints.ts";
 import { createGaugeReader } from "../../loops/gauge-reader.ts";
 import { createHintSweeper } from "../../loops/hint-sweeper.ts";
 import { createLeaseSweeper } from "../../loops/lease-sweeper.ts";
+import { createOperationsDriver } from "../../loops/operations.ts";
 import { createReconciler } from "../../loops/reconciler.ts";
 import { createUploadCleaner } from "../../loops/upload-cleaner.ts";
 import type { Core } from "../core.ts";
 import { openObjects } from "../objects.ts";
 
-/** Repairs what was lost: leases of dead workers, hints that Redis does not have any more, uploads that broke off. */
+/**
+ * Repairs what was lost: leases of dead workers, hints that Redis does not have any more, uploads that broke off. Goes on
+ * with long operations, which may have lost whoever worked on them.
+ */
 export function sweeperRole(core: Core): Service[] {
   const { authority, redis } = core;
   const services: Service[] = [
@@ -20,6 +24,7 @@ export function sweeperRole(core: Core): Service[] {
     createLoop(createGaugeReader({ authority, classes: CLASSES }), core),
     createLoop(createUploadCleaner({ ...core, objects: openObjects(core.config) }), core),
     createLoop(createReconciler({ authority }), core),
+    createLoop(createOperationsDriver({ authority }), core),
   ];
   if (redis !== undefined) {
     const { connection } = redis;

@@ -1,0 +1,82 @@
+import { type BackfillPolicy, faultOfRange, type RangeFault, type RunVerdict } from "../../../domain/backfill.ts";
+import { addTally, type Tally } from "../../../domain/operation.ts";
+import type { Instant } from "../../../kernel/clock.ts";
+import type { Uuid } from "../../../kernel/ids.ts";
+import { findSchedule, type ScheduleView } from "../../../store/reads/schedules.ts";
+import { readNow } from "../../../store/reads/status.ts";
+import { readHistoryFloor } from "../../../store/rows/backfill.ts";
+import type { Authority } from "../../authority.ts";
+import { judgePast, tallyOf, walkOf } from "./past.ts";
+
+/** What a backfill of this range would do, as things stand. */
+export type BackfillEstimate = {
+  revision: number;
+  /** Nominal instants of the rule that were looked at, and how many of them would become runs. */
+  instants: number;
+  runs: number;
+  /** There are more instants than were looked at: all counts are lower bounds. */
+  capped: boolean;
+  tally: Tally;
+  /** First and last instant that would become a run. */
+  firstAt: Instant | null;
+  lastAt: Instant | null;
+  sample: RunVerdict[];
+};
+
+export type EstimateOutcome =
+  | { kind: "estimated"; estimate: BackfillEstimate }
+  | { kind: "invalid"; fault: RangeFault }
+  | { kind: "deleted" }
+  | { kind: "not-found" };
+
+export type BackfillRange = {
+  tenantId: Uuid;
+  scheduleId: Uuid;
+  fromAt: Instant;
+  toAt: Instant;
+  policy: BackfillPolicy;
+};
+
+const MOST_INSTANTS = 10_000;
+const CHUNK = 500;
+const SAMPLE = 5;
+
+/** Looks without locks and changes nothing; at most 10,000 instants. Throws where the rule cannot be computed. */
+export async function estimateBackfill(authority: Authority, range: BackfillRange): Promise<EstimateOutcome> {
+  const { db } = authority;
+  const schedule = await findSchedule(db, range.tenantId, range.scheduleId);
+  if (schedule === undefined) return { kind: "not-found" };
+  if (schedule.status === "deleted") return { kind: "deleted" };
+  const fault = faultOfRange(range, schedule, await readHistoryFloor(db), await readNow(db));
+  if (fault !== undefined) return { kind: "invalid", fault };
+  return { kind: "estimated", estimate: await count(authority, schedule, range) };
+}
+
+async function count(authority: Authority, schedule: ScheduleView, range: BackfillRange): Promise<BackfillEstimate> {
+  const { revision, nextRunAt } = schedule;
+  const walk = await walkOf(authority, authority.db, { schedule_id: schedule.id, revision }, range.policy);
+  const toAt = Math.min(range.toAt, nextRunAt ?? range.toAt);
+  const estimate: BackfillEstimate = {
+    revision,
+    instants: 0,
+    runs: 0,
+    capped: false,
+    tally: {},
+    firstAt: null,
+    lastAt: null,
+    sample: [],
+  };
+  for (let at: Instant | null = range.fromAt; at !== null; ) {
+    if (estimate.instants >= MOST_INSTANTS) return { ...estimate, capped: true };
+    const { verdicts, restAt } = await judgePast(authority, authority.db, walk, at, toAt, CHUNK);
+    const runs = verdicts.filter((one): one is RunVerdict => one.kind === "run");
+    estimate.instants += verdicts.length;
+    estimate.runs += runs.length;
+    estimate.tally = addTally(estimate.tally, tallyOf(verdicts));
+    estimate.firstAt ??= runs[0]?.at ?? null;
+    estimate.lastAt = runs.at(-1)?.at ?? estimate.lastAt;
+    estimate.sample.push(...runs.slice(0, SAMPLE - estimate.sample.length));
+    at = restAt;
+  }
+  return estimate;
+}

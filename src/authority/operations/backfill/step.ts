@@ -1,0 +1,102 @@
+import {
+  type BackfillPolicy,
+  MOST_OPEN_RUNS,
+  type RunVerdict,
+  roomOfStep,
+  takeVerdicts,
+  type Verdict,
+} from "../../../domain/backfill.ts";
+import type { Definition } from "../../../domain/definition.ts";
+import type { Instant } from "../../../kernel/clock.ts";
+import type { Transaction } from "../../../store/database.ts";
+import { countOpenRuns, readHistoryFloor } from "../../../store/rows/backfill.ts";
+import type { CursorRow } from "../../../store/rows/cursors.ts";
+import type { OperationRow } from "../../../store/rows/operations.ts";
+import type { Authority } from "../../authority.ts";
+import { lockScheduleOrDeleted } from "../../schedules/settled-schedule.ts";
+import type { OperationKind, Step } from "../kind.ts";
+import { bearPast } from "./bear-past.ts";
+import { judgePast, tallyOf, walkOf } from "./past.ts";
+
+/** Instants one step looks at, however few of them become runs. */
+const WALK = 500;
+/** How long a backfill waits for the schedule's open runs to become fewer. */
+const WAIT_MS = 1_000;
+
+export type BackfillArguments = { from: Instant; to: Instant; policy: BackfillPolicy };
+
+/**
+ * Past instants of a schedule become runs, of the revision in force at each step.
+ * Locks   schedule_cursor, schedule; guard holders, skipping what others hold.
+ * Time    authority time, after the locks.
+ * Writes  run (new, or a skip opened again), live_run, outbox, skip_range (how many of its instants have become runs).
+ * Replay  an instant that has a run is left alone.
+ */
+export const backfill: OperationKind = {
+  async step(authority, tx, operation, limit) {
+    const past = await lookBack(authority, tx, operation);
+    if (past === undefined) return scheduleIsDeleted;
+    const { definition, cursor, verdicts, restAt } = past;
+    const { open, blocked } = await countOpenRuns(tx, cursor.schedule_id, MOST_OPEN_RUNS);
+    const pace = operation.pace_per_second ?? limit;
+    const room = roomOfStep(definition.overlap, pace, open, blocked, limit);
+    const { taken, leftAt } = takeVerdicts(verdicts, room);
+    const runs = taken.filter((one): one is RunVerdict => one.kind === "run");
+    await bearPast(authority, tx, cursor, definition, runs);
+    return {
+      ...goOn(operation, leftAt ?? restAt),
+      done: runs.length,
+      failed: 0,
+      tally: tallyOf(taken),
+      intends: runs.length > 0,
+      ...(leftAt === undefined || room > 0
+        ? {}
+        : {
+            waitMs: WAIT_MS,
+            message: `it waits while ${open} runs of the schedule are open, ${blocked} of them blocked`,
+          }),
+    };
+  },
+
+  async passOver(authority, tx, operation) {
+    const past = await lookBack(authority, tx, operation);
+    if (past === undefined) return scheduleIsDeleted;
+    const { verdicts, restAt } = past;
+    const { taken, leftAt } = takeVerdicts(verdicts, 0);
+    const failed = leftAt === undefined ? 0 : 1;
+    const goOnAt = leftAt === undefined ? restAt : (verdicts[taken.length + 1]?.at ?? restAt);
+    return { ...goOn(operation, goOnAt), done: 0, failed, tally: tallyOf(taken), intends: false };
+  },
+};
+
+const scheduleIsDeleted: Step = {
+  cursor: null,
+  done: 0,
+  failed: 0,
+  tally: {},
+  intends: false,
+  end: "failed",
+  message: "the schedule was deleted",
+};
+
+function goOn(operation: OperationRow, at: Instant | null): Pick<Step, "cursor" | "end"> {
+  const { to } = operation.arguments as BackfillArguments;
+  return at === null ? { cursor: { at: to }, end: "done" } : { cursor: { at } };
+}
+
+type Past = { definition: Definition; cursor: CursorRow; verdicts: Verdict[]; restAt: Instant | null };
+
+/** The schedule under its lock, and what is to become of its next past instants; undefined: it was deleted. */
+async function lookBack(authority: Authority, tx: Transaction, operation: OperationRow): Promise<Past | undefined> {
+  const { from, to, policy } = operation.arguments as BackfillArguments;
+  const locked = await lockScheduleOrDeleted(tx, operation.tenant_id, operation.schedule_id!);
+  if (locked === undefined || locked.schedule.status === "deleted") return undefined;
+  const { cursor } = locked;
+  const walk = await walkOf(authority, tx, cursor, policy);
+  // History may have been cut meanwhile, and a cursor set back: what it has before it is materialize's.
+  const floorAt = Math.ceil(await readHistoryFloor(tx));
+  const fromAt = Math.max((operation.cursor as { at: Instant } | null)?.at ?? from, floorAt);
+  const toAt = Math.min(to, cursor.next_run_at ?? to);
+  const { verdicts, restAt } = await judgePast(authority, tx, walk, fromAt, toAt, WALK);
+  return { definition: walk.definition, cursor, verdicts, restAt };
+}

@@ -1,0 +1,5 @@
+import { backfill } from "./backfill/step.ts";
+import type { OperationKinds } from "./kind.ts";
+
+/** Every kind of long work, by the name that stands in its row. */
+export const OPERATION_KINDS: OperationKinds = { backfill };
