@@ -1,0 +1,60 @@
+/** How much work a minute brings, and how long a run of it takes. */
+import type { Instant } from "../../kernel/clock.ts";
+import type { ResourceClass } from "../definition.ts";
+import { nextNominal, type Timetable } from "./timetable.ts";
+
+export const MINUTE_MS = 60_000;
+
+export function minuteOf(at: Instant): Instant {
+  return Math.floor(at / MINUTE_MS) * MINUTE_MS;
+}
+
+/** Runs counted in one minute before the count is called capped. */
+const COUNTED_AT_MOST = 10_000;
+
+/** Nominal instants of all timetables in the minute that begins at `minuteAt`, 10,000 at most. */
+export function countInMinute(timetables: readonly Timetable[], minuteAt: Instant): number {
+  let count = 0;
+  for (const timetable of timetables) {
+    let at = nextNominal(timetable, minuteAt - 1);
+    while (at !== null && at < minuteAt + MINUTE_MS && count < COUNTED_AT_MOST) {
+      count += 1;
+      at = nextNominal(timetable, at);
+    }
+  }
+  return count;
+}
+
+/** The first of the minutes with the most runs; undefined for no minutes. */
+export function busiest(runsByMinute: ReadonlyMap<Instant, number>): { at: Instant; runs: number } | undefined {
+  let found: { at: Instant; runs: number } | undefined;
+  for (const [at, runs] of runsByMinute) if (found === undefined || runs > found.runs) found = { at, runs };
+  return found;
+}
+
+/** What is assumed of a class of which nothing has been seen (ms). */
+const ASSUMED_P95_MS: Readonly<Record<ResourceClass, number>> = { short: 1000, long: 600_000, memory: 300_000 };
+const ENOUGH_SAMPLES = 20;
+
+export type Duration = {
+  readonly p95Ms: number;
+  readonly basis: "recent-runs" | "workers" | "class-default";
+  readonly samples: number;
+};
+
+/** From the tenant's own recent runs where there are 20, else from what the workers have seen, else an assumption. */
+export function expectedDuration(
+  recentMs: readonly number[],
+  workersP95Ms: number | null,
+  class_: ResourceClass,
+): Duration {
+  const samples = recentMs.length;
+  if (samples >= ENOUGH_SAMPLES) {
+    const sorted = recentMs.toSorted((a, b) => a - b);
+    const p95Ms = Math.ceil(sorted[Math.ceil(samples * 0.95) - 1]!);
+    return { p95Ms, basis: "recent-runs", samples };
+  }
+  // Workers announce 0 before they have run anything.
+  if (workersP95Ms !== null && workersP95Ms > 0) return { p95Ms: Math.ceil(workersP95Ms), basis: "workers", samples };
+  return { p95Ms: ASSUMED_P95_MS[class_], basis: "class-default", samples };
+}

@@ -1,0 +1,43 @@
+import { expect, it } from "vitest";
+import { atNominal } from "../../../src/domain/placement.ts";
+import { busiest, countInMinute, expectedDuration, minuteOf } from "../../../src/domain/preview/demand.ts";
+import { placedBy, timetableOf } from "../../../src/domain/preview/timetable.ts";
+import { compiled, cron } from "../recurrence/support.ts";
+
+const of = (expression: string) => timetableOf(compiled(cron(expression)), {}, placedBy(atNominal));
+const NINE = Date.parse("2026-06-01T09:00:00Z");
+
+it("a minute's runs are counted over all schedules, those of seconds as often as they come", () => {
+  const all = [of("0 9 * * *"), of("*/15 * * * *"), of("0 10 * * *"), of("*/20 * * * * *")];
+  expect(countInMinute(all, NINE)).toBe(1 + 1 + 3);
+  expect(countInMinute(all, NINE + 60_000)).toBe(3);
+  expect(countInMinute([], NINE)).toBe(0);
+  expect(
+    countInMinute(
+      Array.from({ length: 300 }, () => of("* * * * * *")),
+      NINE,
+    ),
+  ).toBe(10_000);
+});
+
+it("the busiest minute is the first of the fullest", () => {
+  expect(
+    busiest(
+      new Map([
+        [1, 2],
+        [2, 5],
+        [3, 5],
+      ]),
+    ),
+  ).toEqual({ at: 2, runs: 5 });
+  expect(busiest(new Map())).toBeUndefined();
+  expect(minuteOf(NINE + 59_999)).toBe(NINE);
+});
+
+it("a duration comes from the tenant's own runs, else from the workers, else from the class", () => {
+  const hundred = Array.from({ length: 100 }, (_, k) => 100 - k);
+  expect(expectedDuration(hundred, 7, "short")).toEqual({ p95Ms: 95, basis: "recent-runs", samples: 100 });
+  expect(expectedDuration([1, 2], 7.2, "short")).toEqual({ p95Ms: 8, basis: "workers", samples: 2 });
+  expect(expectedDuration([], 0, "long")).toEqual({ p95Ms: 600_000, basis: "class-default", samples: 0 });
+  expect(expectedDuration([], null, "short").basis).toBe("class-default");
+});
