@@ -530,7 +530,9 @@ table tz_data
   column sha256 bytea not null
   column bytes bytea not null
   column adopted_at timestamp with time zone
+  column replanned_at timestamp with time zone
   constraint a_sha256_has_32_bytes CHECK ((length(sha256) = 32))
+  constraint only_an_adopted_version_is_replanned CHECK (((replanned_at IS NULL) OR (adopted_at IS NOT NULL)))
   constraint tz_data_pkey PRIMARY KEY (version)
   CREATE UNIQUE INDEX tz_data_pkey ON public.tz_data USING btree (version)
 

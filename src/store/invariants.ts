@@ -1,7 +1,10 @@
 import { type Definition, definitionSchema } from "../domain/definition.ts";
 import { slotGuard, slotsOf } from "../domain/guard.ts";
+import { type ChainEvidence, type Hole, verifyChain } from "../domain/ledger/chain.ts";
+import type { Instant } from "../kernel/clock.ts";
 import type { Uuid } from "../kernel/ids.ts";
 import { type Queryable, type Statement, sql } from "./database.ts";
+import { readChains, readChainWithin } from "./reads/chains.ts";
 
 /**
  * The invariants of the protocol as queries for the rows that break them, asked in pieces, because no look at a large
@@ -14,13 +17,6 @@ import { type Queryable, type Statement, sql } from "./database.ts";
  * A piece is one statement, hence one snapshot: it may be asked while everything runs.
  */
 export type Invariant = { name: string; over: "schedules" | "period" | "moment"; statement: Statement };
-
-/** Links of these schedules' chains: runs and skips of their rules, and ranges. */
-const CHAIN = `
-  select schedule_id, scheduled_at as from_at, scheduled_at as to_at, prev_scheduled_at
-    from run where trigger in ('schedule', 'catch-up') and schedule_id = any($1::uuid[])
-  union all
-  select schedule_id, from_at, to_at, prev_scheduled_at from skip_range where schedule_id = any($1::uuid[])`;
 
 /** The least id a run of this instant may have; ids sort by time, so a period of runs is a range of ids. */
 const firstId = (at: string) =>
@@ -43,31 +39,6 @@ const ofMoment = (id: string, name: string, text: string): Invariant => ({
 });
 
 export const INVARIANTS: readonly Invariant[] = [
-  ofSchedules(
-    "chain_links",
-    "1: nominal instants are linked to the one before, or start a chain",
-    `select * from (
-       select schedule_id, from_at, to_at, prev_scheduled_at,
-              lag(to_at) over (partition by schedule_id order by from_at, to_at) as before
-         from (${CHAIN}) links) chain
-      where (prev_scheduled_at is not null and prev_scheduled_at is distinct from before)
-         or (before is not null and before >= from_at)`,
-  ),
-  ofSchedules(
-    "chain_starts",
-    "1: a chain starts only at creation, an edit or a resume",
-    `select schedule_id, count(*) from (${CHAIN}) links where prev_scheduled_at is null
-      group by schedule_id
-     having count(*) > (select count(*) from schedule_revision v where v.schedule_id = links.schedule_id)`,
-  ),
-  ofSchedules(
-    "chain_cursor",
-    "1: the cursor stands after the newest link",
-    `select c.schedule_id, c.last_nominal_at, c.next_run_at, max(links.to_at) as newest
-       from schedule_cursor c join (${CHAIN}) links using (schedule_id)
-      group by c.schedule_id, c.last_nominal_at, c.next_run_at
-     having (c.last_nominal_at is not null and c.last_nominal_at <> max(links.to_at)) or c.next_run_at <= max(links.to_at)`,
-  ),
   ofMoment(
     "blocked_behind",
     "2: a blocked run waits behind a holder",
@@ -204,4 +175,32 @@ export async function findUnfitGuards(db: Queryable, scheduleIds: readonly Uuid[
     const fits = seated + surplus + blocked === open.length && seated === Math.min(open.length - surplus, slots);
     return fits ? [] : [{ schedule_id, slots, open }];
   });
+}
+
+export const CHAINS_HOLD = "1: nominal instants are linked to the one before, or start a chain";
+
+export type BrokenChain = { schedule_id: Uuid } & Hole;
+
+/**
+ * Every hole in the chains of these schedules, but for what a rule that could not be computed has left: that was owned up
+ * to when it happened. Several statements, so they must be asked within one snapshot.
+ */
+export async function findBrokenChains(at: Queryable, scheduleIds: readonly Uuid[]): Promise<BrokenChain[]> {
+  return [...(await readChains(at, scheduleIds))].flatMap(([id, evidence]) => brokenIn(id, evidence));
+}
+
+/** The same for the instants of one schedule in [fromAt, toAt). */
+export async function findBrokenChainWithin(
+  at: Queryable,
+  scheduleId: Uuid,
+  fromAt: Instant,
+  toAt: Instant,
+): Promise<BrokenChain[]> {
+  const evidence = await readChainWithin(at, scheduleId, fromAt, toAt);
+  return evidence === undefined ? [] : brokenIn(scheduleId, evidence);
+}
+
+function brokenIn(schedule_id: Uuid, evidence: ChainEvidence): BrokenChain[] {
+  const broken = verifyChain(evidence).holes.filter((hole) => hole.kind !== "not-computed");
+  return broken.map((hole) => ({ schedule_id, ...hole }));
 }

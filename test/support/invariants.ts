@@ -1,7 +1,14 @@
 import type pg from "pg";
 import type { Uuid } from "../../src/kernel/ids.ts";
 import type { Queryable } from "../../src/store/database.ts";
-import { findUnfitGuards, GUARDS_FIT, INVARIANTS, type Invariant } from "../../src/store/invariants.ts";
+import {
+  CHAINS_HOLD,
+  findBrokenChains,
+  findUnfitGuards,
+  GUARDS_FIT,
+  INVARIANTS,
+  type Invariant,
+} from "../../src/store/invariants.ts";
 
 /** The seven invariants of the protocol, as far as the tables tell. Throws with the first few offenders of the first that is broken. */
 export async function checkInvariants(admin: pg.Pool): Promise<void> {
@@ -22,8 +29,29 @@ export async function checkInvariants(admin: pg.Pool): Promise<void> {
     const broken = await db.query(statement, parameters[over]);
     if (broken.length > 0) throw new Error(`invariant broken: ${name}: ${show(broken)}`);
   }
+  const broken = await inSnapshot(admin, (at) => findBrokenChains(at, ids));
+  if (broken.length > 0) throw new Error(`invariant broken: ${CHAINS_HOLD}: ${show(broken)}`);
   const unfit = await findUnfitGuards(db, ids);
   if (unfit.length > 0) throw new Error(`invariant broken: ${GUARDS_FIT}: ${show(unfit)}`);
+}
+
+/** Reads of one state, with instants as the store's own connections give them. */
+export async function inSnapshot<T>(admin: pg.Pool, read: (at: Queryable) => Promise<T>): Promise<T> {
+  const client = await admin.connect();
+  try {
+    await client.query("begin transaction isolation level repeatable read, read only");
+    return await read({
+      query: async <Row>(statement: { text: string }, values: readonly unknown[] = []) =>
+        (await client.query(statement.text, [...values])).rows.map((row) =>
+          Object.fromEntries(
+            Object.entries(row).map(([name, value]) => [name, value instanceof Date ? value.getTime() : value]),
+          ),
+        ) as Row[],
+    });
+  } finally {
+    await client.query("rollback");
+    client.release();
+  }
 }
 
 function show(rows: readonly unknown[]): string {

@@ -1,7 +1,17 @@
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
-import { sql, sqlStateOf } from "../../store/database.ts";
-import { findUnfitGuards, GUARDS_FIT, INVARIANTS, type Invariant } from "../../store/invariants.ts";
+import { isStatementTimeout, sql } from "../../store/database.ts";
+import {
+  type BrokenChain,
+  CHAINS_HOLD,
+  findBrokenChains,
+  findBrokenChainWithin,
+  findUnfitGuards,
+  GUARDS_FIT,
+  INVARIANTS,
+  type Invariant,
+} from "../../store/invariants.ts";
+import { inSnapshot } from "../../store/reads/snapshot.ts";
 import { instantText } from "../../store/values.ts";
 import { type Check, finding, ok, type Patient } from "./check.ts";
 
@@ -31,6 +41,10 @@ export const invariantChecks: readonly Check[] = [
     examine: async (patient: Patient) => judge(await findBroken(patient, invariant)),
   })),
   {
+    name: `invariant ${CHAINS_HOLD}`,
+    examine: async (patient: Patient) => judge(await findHoles(patient)),
+  },
+  {
     name: `invariant ${GUARDS_FIT}`,
     examine: async (patient: Patient) =>
       judge(await overSchedules(patient, (ids) => findUnfitGuards(patient.careful, ids))),
@@ -47,6 +61,26 @@ function findBroken(patient: Patient, { over, statement }: Invariant): Promise<R
   return overPeriod(patient, (fromAt, toAt) =>
     patient.careful.query(statement, [instantText(fromAt), instantText(toAt)]),
   );
+}
+
+/** The chains of all schedules, whole; one that is too long for that is followed day by day. */
+function findHoles(patient: Patient): Promise<Rows> {
+  return overSchedules(patient, async (ids) => {
+    try {
+      return (await inSnapshot(patient.db, (at) => findBrokenChains(at, ids))).map(readable);
+    } catch (error) {
+      if (!isStatementTimeout(error) || ids.length > 1) throw error;
+    }
+    return overPeriod(patient, async (fromAt, toAt) =>
+      (await inSnapshot(patient.db, (at) => findBrokenChainWithin(at, ids[0]!, fromAt, toAt))).map(readable),
+    );
+  });
+}
+
+/** A person reads instants as such. */
+function readable(hole: BrokenChain) {
+  const show = (at: Instant | null) => (at === null ? null : instantText(at));
+  return { ...hole, after: show(hole.after), before: show(hole.before) };
 }
 
 async function overSchedules(patient: Patient, look: (ids: readonly Uuid[]) => Promise<Rows>): Promise<Rows> {
@@ -76,8 +110,7 @@ async function halving(size: number, least: number, look: (from: number, to: num
     try {
       return await look(from, to);
     } catch (error) {
-      const tookTooLong = sqlStateOf(error) === "57014";
-      if (!tookTooLong || to - from <= least) throw error;
+      if (!isStatementTimeout(error) || to - from <= least) throw error;
     }
     const middle = from + Math.ceil((to - from) / 2);
     const broken = await part(from, middle);
