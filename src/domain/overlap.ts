@@ -2,14 +2,21 @@ import type { Instant } from "../kernel/clock.ts";
 import type { Uuid } from "../kernel/ids.ts";
 import type { Overlap } from "./definition.ts";
 import { freeGuards, slotsOf } from "./guard.ts";
-import type { LiveState } from "./states.ts";
+import type { HeldBy, LiveState } from "./states.ts";
 
 /**
  * Overlap is decided once, at birth, under the schedule's lock: the first open run holds the guard until it ends
  * (retry waits included), later ones are blocked behind it in order. A new run never overtakes a blocked one.
  */
 
-export type OpenRun = { id: Uuid; scheduledAt: Instant; state: LiveState; guard: Uuid | null };
+export type OpenRun = {
+  id: Uuid;
+  scheduledAt: Instant;
+  state: LiveState;
+  guard: Uuid | null;
+  /** `replay`: a person asked for it again. While it waits, nothing takes its place. */
+  heldBy?: HeldBy;
+};
 
 /** Which open runs a policy decides by: none, the holders and whether anybody waits, or all that wait as well. */
 export type Concern = "none" | "holders" | "every";
@@ -60,9 +67,14 @@ export function planOverlap<B extends Birth>(
   const holders = open.filter((run) => run.guard !== null);
   // Surplus holders of an edit that lowered the slots hold their own ids: nothing is freed when they go.
   const slotted = (run: OpenRun) => run.guard !== run.id;
-  let waiting = open.filter((run) => run.guard === null).map((run) => run.id);
+  const waiters = open.filter((run) => run.guard === null);
+  // What a person asked for again, by a backfill or a replay, is not the one that may wait, and stays.
+  const asked = waiters.filter((run) => run.heldBy === "replay").length;
+  let waiting = waiters.filter((run) => run.heldBy !== "replay").map((run) => run.id);
   const free = freeGuards(scheduleId, slots, new Set(holders.map((run) => run.guard!)));
   let cancelable = overlap.policy === "cancelRunning" ? [...holders] : [];
+  /** Guards that this very plan frees: nobody else is being handed them, so a newer run may have one past who waits. */
+  const taken: Uuid[] = [];
 
   for (const birth of births) {
     if (cancelable.length > 0) {
@@ -70,7 +82,7 @@ export function planOverlap<B extends Birth>(
         if (holder.state === "running") plan.cancelRequested.push(holder.id);
         else {
           plan.canceled.push(holder.id);
-          if (slotted(holder)) free.push(holder.guard!);
+          if (slotted(holder)) taken.push(holder.guard!);
         }
       }
       cancelable = [];
@@ -79,7 +91,7 @@ export function planOverlap<B extends Birth>(
       supersede(plan, waiting);
       waiting = [];
     }
-    const guard = waiting.length === 0 ? free.shift() : undefined;
+    const guard = waiting.length > 0 ? undefined : (taken.shift() ?? (asked === 0 ? free.shift() : undefined));
     if (guard !== undefined) plan.born.push({ birth, guard });
     else if (overlap.policy === "skip") plan.skipped.push(birth);
     else {

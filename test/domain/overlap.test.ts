@@ -118,6 +118,38 @@ describe("overlap is decided at birth", () => {
   });
 });
 
+describe("what a person asked for again waits without making way", () => {
+  const asked = (id: string): OpenRun => ({ ...open(id, "blocked"), heldBy: "replay" });
+  const holder = open("h", "running", SCHEDULE);
+
+  it("bufferOne: it is not the one that waits, and stays when that one is replaced", () => {
+    const waiting = [holder, asked("r1"), open("w", "blocked"), asked("r2")];
+    expect(plan({ policy: "bufferOne" }, waiting, "a")).toEqual({ ...nothing, born: { a: null }, superseded: ["w"] });
+    expect(plan({ policy: "bufferOne" }, [holder, asked("r1")], "a", "b")).toEqual({
+      ...nothing,
+      born: { b: null },
+      skipped: ["a"],
+    });
+    // Its guard is on the way: nobody may take it.
+    expect(plan({ policy: "bufferOne" }, [asked("r1")], "a")).toEqual({ ...nothing, born: { a: null } });
+  });
+
+  it("cancelRunning: the newest run takes the guard of the holder that it cancels, past whoever was asked for", () => {
+    const waiting = [open("h", "queued", SCHEDULE), asked("r1"), open("w", "blocked")];
+    expect(plan({ policy: "cancelRunning" }, waiting, "a")).toEqual({
+      ...nothing,
+      born: { a: SCHEDULE },
+      superseded: ["w"],
+      canceled: ["h"],
+    });
+    expect(plan({ policy: "cancelRunning" }, [holder, asked("r1")], "a")).toEqual({
+      ...nothing,
+      born: { a: null },
+      cancelRequested: ["h"],
+    });
+  });
+});
+
 describe("guards", () => {
   it("slot 0 is the schedule itself, the others are ids of their own, always the same", () => {
     expect(slotGuard(SCHEDULE, 0)).toBe(SCHEDULE);

@@ -38,7 +38,13 @@ export function planCursor(
   if (cursor.next_due_at === null && cursor.fault === null) return undefined;
   const revision = authority.revisions.get({ scheduleId: cursor.schedule_id, revision: cursor.revision });
   const definition = { ...revision.definition, misfire: { ...revision.definition.misfire, ...options.misfire } };
-  const runs = open.map((run) => ({ id: run.id, scheduledAt: run.scheduled_at, state: run.state, guard: run.guard }));
+  const runs = open.map((run) => ({
+    id: run.id,
+    scheduledAt: run.scheduled_at,
+    state: run.state,
+    guard: run.guard,
+    heldBy: run.held_by,
+  }));
   const settings = { floorAt: options.floorAt, missedReason: options.reason ?? "misfire", existing: options.existing };
   const viewAt = (nextRunAt: Instant) => ({
     scheduleId: cursor.schedule_id,

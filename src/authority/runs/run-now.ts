@@ -77,7 +77,13 @@ async function bearNow(
   const scheduledAt = instantOf(runId);
 
   const open = bySchedule.get(scheduleId) ?? [];
-  const seen = open.map((run) => ({ id: run.id, scheduledAt: run.scheduled_at, state: run.state, guard: run.guard }));
+  const seen = open.map((run) => ({
+    id: run.id,
+    scheduledAt: run.scheduled_at,
+    state: run.state,
+    guard: run.guard,
+    heldBy: run.held_by,
+  }));
   const plan = planOverlap(scheduleId, definition.overlap, seen, [{ id: runId, scheduledAt }]);
   if (plan.skipped.length > 0) return undefined;
   const guard = plan.born[0]!.guard;
