@@ -21,7 +21,7 @@ export type ApiConfig = {
   closeGraceMs: number;
 };
 
-export type ApiParts = Omit<ApiContext, "cursors" | "links" | "publicUrl"> & {
+export type ApiParts = Omit<ApiContext, "cursors" | "links" | "publicUrl" | "zones"> & {
   config: ApiConfig;
   /** Bull Board, where there is a Redis. Spelled out because whoever makes it knows nothing of Express. */
   board: ((request: never, response: never, next: (error?: unknown) => void) => void) | undefined;
@@ -39,6 +39,10 @@ export function createApi(parts: ApiParts): Api {
     cursors: createCursorCodec(config.secret),
     links: createLinkSigner(config.secret),
     publicUrl: () => publicUrl,
+    // Another version may be adopted while this process serves.
+    get zones() {
+      return parts.authority.zones;
+    },
   };
   const authenticator = createAuthenticator({ db: parts.db, clock: parts.clock });
 

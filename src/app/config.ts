@@ -69,6 +69,12 @@ const schema = z.object({
     .regex(/^\S+$/)
     .optional()
     .describe("The API key of those commands (default: the demo's, `key` in PUNCTUAL_DIR)"),
+  PUNCTUAL_ZONEINFO: z
+    .string()
+    .optional()
+    .describe(
+      "A zoneinfo directory (with tzdata.zi) to offer for adoption in place of the tz database of this release",
+    ),
   PUNCTUAL_PARTITIONS: z
     .enum(["week", "day"])
     .default("week")

@@ -1,5 +1,7 @@
 import { hostname } from "node:os";
 import { type Authority, createAuthority } from "../authority/authority.ts";
+import { pinZones } from "../authority/timezones/pin-zones.ts";
+import { createPinnedZones } from "../authority/timezones/pinned-zones.ts";
 import { connectHintRedis, type HintRedis } from "../hints/connection.ts";
 import { createWaker, type Waker } from "../hints/wake.ts";
 import { systemChance } from "../kernel/chance.ts";
@@ -11,7 +13,7 @@ import { createLog, type Log } from "../kernel/log.ts";
 import { createMetrics, type Metrics } from "../kernel/metrics.ts";
 import { createDatabase, type Database } from "../store/database.ts";
 import type { Config } from "./config.ts";
-import { loadBundledTzData } from "./tz-data.ts";
+import { loadTzCandidate, type TzData } from "./tz-data.ts";
 import { readVersion } from "./version.ts";
 import { createWakes, type Wakes } from "./wakes.ts";
 
@@ -28,6 +30,8 @@ export type Core = {
   authority: Authority;
   /** The same authority on two connections of its own, for heartbeats. */
   heartbeatAuthority: Authority;
+  /** What this process could have adopted; it goes by what is adopted. */
+  tzCandidate: TzData;
   /** Undefined without REDIS_URL: then dispatch is direct. */
   redis: { connection: HintRedis; waker: Waker } | undefined;
   redisAvailable(): boolean;
@@ -57,13 +61,12 @@ export function createCore(config: Config, role: string): Core {
 
   const redis = connectRedis(config, clock, log);
   const wakes = createWakes(clock, redis?.waker);
-  const tz = loadBundledTzData();
+  const candidate = loadTzCandidate(config.PUNCTUAL_ZONEINFO);
   const parts = {
     clock,
     log,
     metrics,
-    zones: tz.zones,
-    tzVersion: tz.zones.version,
+    pinned: createPinnedZones(candidate.zones),
     settings: {
       shard: config.PUNCTUAL_SHARD,
       lease: {
@@ -91,6 +94,7 @@ export function createCore(config: Config, role: string): Core {
     db,
     authority: createAuthority({ ...parts, db }),
     heartbeatAuthority: createAuthority({ ...parts, db: heartbeatDb }),
+    tzCandidate: candidate,
     redis,
     redisAvailable: () => redis?.connection.health().available ?? false,
     wakes,
@@ -111,8 +115,13 @@ function connectRedis(config: Config, clock: Clock, log: Log): Core["redis"] {
   return { connection, waker: createWaker({ redis: connection, log }) };
 }
 
-/** Connects what roles need before they start. Redis that does not answer is no reason not to start. */
+/**
+ * Connects what roles need before they start, and pins the tz database. Redis that does not answer is no reason not to
+ * start; a tz database that cannot be trusted is.
+ */
 export async function openCore(core: Core): Promise<void> {
+  const { zones, sha256, bytes } = core.tzCandidate;
+  await pinZones(core.authority, { version: zones.version, sha256: Buffer.from(sha256, "hex"), bytes });
   await core.redis?.connection.start();
   await core.redis?.waker.start();
   core.metrics.redisUp.set(core.redisAvailable() ? 1 : 0);

@@ -4,11 +4,29 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { packZones } from "../domain/recurrence/zone-pack.ts";
 import { type ZoneSource, zoneSourceFromBytes } from "../domain/recurrence/zone-source.ts";
+import { messageOf, operatorError } from "../kernel/errors.ts";
 
-/** `bytes` are what processes must share to agree; `sha256` (hex) tells whether they do. */
+/**
+ * `bytes` are what processes must share to agree; `sha256` (hex) tells whether they do. What is read here is a candidate:
+ * processes go by the version that is adopted in the database.
+ */
 export type TzData = { readonly bytes: Uint8Array; readonly sha256: string; readonly zones: ZoneSource };
 
 const BUNDLED = new URL("../domain/recurrence/tzdata/zones.txt", import.meta.url);
+
+/**
+ * What this process has to offer: the data of its release, or of the zoneinfo directory an operator named. Operator error
+ * `config-invalid` where that is no such directory.
+ */
+export function loadTzCandidate(zoneinfo: string | undefined): TzData {
+  if (zoneinfo === undefined) return loadBundledTzData();
+  try {
+    return loadZoneinfoDirectory(zoneinfo);
+  } catch (error) {
+    const sentence = `PUNCTUAL_ZONEINFO: found "${zoneinfo}"; ${messageOf(error)}; allowed: a directory of compiled zones with their tzdata.zi`;
+    throw operatorError("config-invalid", sentence, { key: "PUNCTUAL_ZONEINFO" }, error);
+  }
+}
 
 /** The data of this release. Throws when the file is missing or broken: the installation is damaged. */
 export function loadBundledTzData(): TzData {

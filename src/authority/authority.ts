@@ -8,6 +8,7 @@ import type { Metrics } from "../kernel/metrics.ts";
 import { type Database, isDeadlock, sqlStateOf, type Transaction } from "../store/database.ts";
 import { isNoFault } from "./refusal.ts";
 import { createRevisionCache, type RevisionCache } from "./revisions.ts";
+import type { PinnedZones } from "./timezones/pinned-zones.ts";
 
 /**
  * The authority is the only code that changes durable truth. Verbs are functions that take it first, one file each,
@@ -18,7 +19,10 @@ export type Authority = {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly pinned: PinnedZones;
+  /** The tz database: of the transaction this is asked in; outside of one, the newest adopted. */
   readonly zones: ZoneSource;
+  /** Its version, for cursors to remember what planned them. */
   readonly tzVersion: string;
   readonly settings: AuthoritySettings;
   readonly faults: FaultPoints;
@@ -53,21 +57,25 @@ const noSignals: Signals = { scheduleMoved: () => {}, outboxGrew: () => {}, slot
 const DEADLOCK_TRIES = 5;
 
 export function createAuthority(
-  parts: Omit<Authority, "transact" | "revisions" | "signals"> & { signals?: Signals },
+  parts: Omit<Authority, "transact" | "revisions" | "signals" | "zones" | "tzVersion"> & { signals?: Signals },
 ): Authority {
-  const { db, clock, metrics, settings, log } = parts;
+  const { db, clock, metrics, settings, log, pinned } = parts;
   return {
     ...parts,
     signals: parts.signals ?? noSignals,
-    revisions: createRevisionCache(parts.zones),
+    revisions: createRevisionCache(pinned),
+    get zones() {
+      return pinned.book().zones;
+    },
+    get tzVersion() {
+      return pinned.book().zones.version;
+    },
     async transact(verb, work) {
       const startedAt = clock.monotonic();
       for (let tries = 1; ; tries++) {
         try {
-          return await db.transact(
-            { deadlineMs: settings.verbDeadlineMs, lockTimeoutMs: settings.lockTimeoutMs },
-            work,
-          );
+          const options = { deadlineMs: settings.verbDeadlineMs, lockTimeoutMs: settings.lockTimeoutMs };
+          return await pinned.hold(() => db.transact(options, work));
         } catch (error) {
           if (isNoFault(error)) throw error;
           metrics.verbFaults.inc({ verb, code: sqlStateOf(error) ?? codeOf(error) });

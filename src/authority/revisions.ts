@@ -1,9 +1,9 @@
 import { LRUCache } from "lru-cache";
 import type { Definition, Payload } from "../domain/definition.ts";
-import { type CompiledRule, compileRule, type RuleFault } from "../domain/recurrence/compile.ts";
-import type { ZoneSource } from "../domain/recurrence/zone-source.ts";
+import type { CompiledRule, RuleFault } from "../domain/recurrence/compile.ts";
 import type { Uuid } from "../kernel/ids.ts";
 import { type Queryable, sql } from "../store/database.ts";
+import type { PinnedZones } from "./timezones/pinned-zones.ts";
 
 /** A schedule's revision. Revisions never change, so a process may keep what it has read. */
 export type Revision = { definition: Definition; payload: Payload };
@@ -25,11 +25,10 @@ const SELECT = sql(
      join schedule_revision r using (schedule_id, revision)`,
 );
 
-export function createRevisionCache(zones: ZoneSource): RevisionCache {
+export function createRevisionCache(pinned: PinnedZones): RevisionCache {
   const revisions = new LRUCache<string, Revision>({ max: 50_000 });
   // Thousands of schedules are made of the same few texts; equal ones are parsed once and share one object.
   const parsed = new LRUCache<string, object>({ max: 20_000 });
-  const compiled = new WeakMap<object, ReturnType<typeof compileRule>>();
   const nameOf = (key: RevisionKey) => `${key.scheduleId} ${key.revision}`;
 
   function parse(text: string): object {
@@ -65,12 +64,6 @@ export function createRevisionCache(zones: ZoneSource): RevisionCache {
       if (revision === undefined) throw new Error(`revision ${nameOf(key)} is not loaded`);
       return revision;
     },
-    rule(definition) {
-      const known = compiled.get(definition.rule);
-      if (known !== undefined) return known;
-      const fresh = compileRule(definition.rule, zones);
-      compiled.set(definition.rule, fresh);
-      return fresh;
-    },
+    rule: (definition) => pinned.book().rule(definition),
   };
 }

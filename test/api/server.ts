@@ -8,6 +8,7 @@ import { loadBundledTzData } from "../../src/app/tz-data.ts";
 import { type Authority, createAuthority } from "../../src/authority/authority.ts";
 import { createApiKey } from "../../src/authority/tenants/create-api-key.ts";
 import { createTenant } from "../../src/authority/tenants/create-tenant.ts";
+import { createPinnedZones } from "../../src/authority/timezones/pinned-zones.ts";
 import { systemChance } from "../../src/kernel/chance.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { operatorError } from "../../src/kernel/errors.ts";
@@ -53,8 +54,7 @@ export async function startTestServer(changes: Partial<ApiParts> = {}, port = 0)
   const authority = createAuthority({
     ...shared,
     db,
-    zones,
-    tzVersion: zones.version,
+    pinned: createPinnedZones(zones),
     faults: noFaults,
     chance: systemChance,
     settings: {
@@ -69,7 +69,6 @@ export async function startTestServer(changes: Partial<ApiParts> = {}, port = 0)
     ...shared,
     authority,
     db,
-    zones,
     jobs,
     version: "0.0.0-test",
     config: { secret: SECRET, closeGraceMs: 2000 },

@@ -16,6 +16,7 @@ import { stageObject } from "../../src/authority/objects/stage-object.ts";
 import { type DispatchPlan, leaveToRelay } from "../../src/authority/runs/bear.ts";
 import { materialize } from "../../src/authority/runs/materialize.ts";
 import { createSchedule } from "../../src/authority/schedules/create-schedule.ts";
+import { createPinnedZones } from "../../src/authority/timezones/pinned-zones.ts";
 import { type Definition, definitionSchema, type Payload } from "../../src/domain/definition.ts";
 import { DEFAULT_LEASE } from "../../src/domain/lease.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
@@ -122,8 +123,7 @@ export async function createWorld(
       clock: systemClock,
       log: silentLog,
       metrics: createMetrics(),
-      zones: tz.zones,
-      tzVersion: tz.zones.version,
+      pinned: createPinnedZones(tz.zones),
       settings: { shard: 0, lease: DEFAULT_LEASE, verbDeadlineMs: 30_000, lockTimeoutMs: 5_000, ...settings },
       faults: points,
       chance: () => 0.5,

@@ -19,7 +19,6 @@ export function apiRole(core: Core, registry: JobRegistry, secret: string): Serv
     metrics,
     health: createHealthProbe(core),
     objects: openObjects(config),
-    zones: authority.zones,
     jobs: createJobCatalogue(registry.jobs),
     version: core.version,
     config: {

@@ -15,6 +15,8 @@ export type ZoneSource = {
   /** Every name a rule may carry, exact in case, in order. */
   readonly names: readonly string[];
   findZone(name: string): Zone | undefined;
+  /** A zone's rules as they are packed: equal texts are equal rules. */
+  textOf(name: string): string | undefined;
 };
 
 export const PACK_HEADER = "punctual-tz 1 ";
@@ -34,18 +36,20 @@ export function zoneSourceFromBytes(bytes: Uint8Array): ZoneSource {
     else bodies.set(line.slice(0, bar), line.slice(bar + 1));
   }
   const opened = new Map<string, Zone>();
+  const textOf = (name: string) => bodies.get(targets.get(name) ?? name);
   return {
     version,
     names: [...bodies.keys(), ...targets.keys()].sort(),
     findZone(name) {
       const known = opened.get(name);
       if (known !== undefined) return known;
-      const body = bodies.get(targets.get(name) ?? name);
+      const body = textOf(name);
       if (body === undefined) return undefined;
       const zone = openZone(name, body);
       opened.set(name, zone);
       return zone;
     },
+    textOf,
   };
 }
 
