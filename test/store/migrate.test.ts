@@ -232,6 +232,7 @@ const WITHOUT_BUCKET: Record<string, string> = {
   api_key: "control plane",
   quota: "control plane",
   calendar: "control plane",
+  calendar_head: "control plane",
   audit_event: "control plane",
   bucket_directory: "control plane: the map itself",
   scanner: "control plane",
