@@ -13,7 +13,7 @@ import { getScheduleRoute } from "./routes/schedules/get.ts";
 import { listSchedulesRoute } from "./routes/schedules/list.ts";
 import { patchScheduleRoute } from "./routes/schedules/patch.ts";
 import { pauseScheduleRoute } from "./routes/schedules/pause.ts";
-import { previewScheduleRoute } from "./routes/schedules/preview.ts";
+import { previewScheduleRoute } from "./routes/schedules/preview/preview-new.ts";
 import { putScheduleRoute } from "./routes/schedules/put.ts";
 import { resumeScheduleRoute } from "./routes/schedules/resume.ts";
 import { listRevisionsRoute } from "./routes/schedules/revisions.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { definitionSchema } from "../../domain/definition.ts";
-import { toLocal } from "../../domain/recurrence/local.ts";
 import type { Rule } from "../../domain/recurrence/rule.ts";
 import type { ZoneSource } from "../../domain/recurrence/zone-source.ts";
+import { localInstant } from "../../domain/rule-zone.ts";
 import { SCHEDULE_STATUSES } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import { showId } from "../../kernel/ids.ts";
@@ -87,15 +87,5 @@ export function presentRevision(view: RevisionView): z.output<typeof revisionSch
 }
 
 export function presentInstant(at: Instant, rule: Rule, zones: ZoneSource): z.output<typeof bothInstants> {
-  const zone = zoneOf(rule);
-  // New tz data may have lost the zone of a rule that it accepted once.
-  return { at: showInstant(at), local: toLocal(zones.findZone(zone) === undefined ? "UTC" : zone, at, zones) };
-}
-
-/** The zone people think in when they read this rule's instants. */
-function zoneOf(rule: Rule): string {
-  if (rule.kind === "cron") return rule.zone;
-  if (rule.kind === "once" || rule.kind === "dates") return rule.zone ?? "UTC";
-  if (rule.kind === "anyOf") return rule.rules.map(zoneOf).find((zone) => zone !== "UTC") ?? "UTC";
-  return "UTC";
+  return { at: showInstant(at), local: localInstant(at, rule, zones) };
 }
