@@ -73,8 +73,8 @@ export type Schedule = {
 
 /** `changed` is false when it was so already. */
 export type ScheduleChange = { schedule: Schedule; changed: boolean };
-/** `plan`: how many of the instants missed while paused become runs, and how many are recorded as skipped. */
-export type ScheduleResumed = ScheduleChange & { plan: { runs: number; skipped: number } };
+/** `plan`: how many of the instants missed while paused become runs, and how many are skipped (null: too many to count). */
+export type ScheduleResumed = ScheduleChange & { plan: { runs: number; skipped: number | null } };
 /** `canceled`: runs that waited. */
 export type ScheduleDeleted = { scheduleId: string; canceled: number };
 export type RunMade = { runId: string; state: string };

@@ -3,6 +3,7 @@ import { deriveRunId, type Uuid } from "../kernel/ids.ts";
 import type { Definition } from "./definition.ts";
 import { type CatchUp, type DueOptions, type NextAfter, planDue, type SkippedSpan } from "./misfire.ts";
 import { type OpenRun, planOverlap } from "./overlap.ts";
+import { windowOffset } from "./placement.ts";
 import { type HeldBy, LANES, type Lane, type SkipReason, type Trigger } from "./states.ts";
 
 /** The moving row of a schedule, as materialize needs it. */
@@ -60,6 +61,8 @@ export type MaterializationPlan = {
     lastNominalAt: Instant | null;
     runsMade: number;
     catchUp?: CatchUp | undefined;
+    /** The next instant follows from the end of a run that is open. */
+    awaitsEnd?: boolean;
   };
   /** No further instant: the schedule is finished. */
   finished: boolean;
@@ -85,11 +88,13 @@ export function planMaterialization(
   options: Pick<DueOptions, "floorAt" | "missedReason" | "place"> & { existing?: ReadonlySet<Uuid> },
 ): MaterializationPlan {
   const next = bounded(ruleNext, definition);
+  const offset = offsetOf(cursor.scheduleId, definition, ruleNext);
   // What may still run bounds the plan: nothing is told of after the last run there may be.
   const mostRuns = (definition.maxRuns ?? Number.POSITIVE_INFINITY) - cursor.runsMade;
   const due = planDue(cursor.nextRunAt, nowAt, definition.misfire, next, {
     ...options,
     mostRuns,
+    offset,
     catchUp: cursor.catchUp,
   });
 
@@ -160,7 +165,7 @@ export function planMaterialization(
     cancelRequested: overlap.cancelRequested,
     next: {
       runAt: nextAt,
-      dueAt: nextAt,
+      dueAt: nextAt === null ? null : nextAt + (offset?.(nextAt) ?? 0),
       lastNominalAt: due.lastNominalAt ?? cursor.lastNominalAt ?? null,
       runsMade,
       catchUp: due.catchUp,
@@ -182,6 +187,16 @@ export function planKnownInstant(
 ): MaterializationPlan {
   const plan = planMaterialization(cursor, definition, () => null, open, nowAt, options);
   return { ...plan, finished: plan.next.runsMade >= (definition.maxRuns ?? Number.POSITIVE_INFINITY) };
+}
+
+/** How long after its nominal instant a run is due; undefined without a window. The rule's own end does not count. */
+export function offsetOf(
+  scheduleId: Uuid,
+  { windowMs }: Pick<Definition, "windowMs">,
+  ruleNext: NextAfter,
+): ((nominalAt: Instant) => number) | undefined {
+  if (windowMs === undefined) return undefined;
+  return (nominalAt) => windowOffset(scheduleId, windowMs, nominalAt, ruleNext(nominalAt));
 }
 
 /** A rule within its start and end: what walks a schedule. */

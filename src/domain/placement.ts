@@ -1,4 +1,6 @@
+import { createHash } from "node:crypto";
 import type { Instant } from "../kernel/clock.ts";
+import type { Uuid } from "../kernel/ids.ts";
 import type { SkipReason } from "./states.ts";
 
 /**
@@ -14,3 +16,19 @@ export type Place = (nominalAt: Instant) => Placement;
 
 /** Without calendars a run is due at its nominal instant. */
 export const atNominal: Place = (nominalAt) => ({ kind: "due", dueAt: nominalAt });
+
+/**
+ * How long after its nominal instant (whole ms, below `windowMs`) a run of a schedule with a window is due. Each schedule
+ * has its own share of the window, by a hash of its id: the same for all time and whatever the release, so that a
+ * schedule's runs keep their distance. Less than the way to the next nominal instant (null: there is none), so that due
+ * instants are in the order of the nominal ones. Before a schedule has an id, only the range is known.
+ */
+export function windowOffset(
+  scheduleId: Uuid,
+  windowMs: number,
+  nominalAt: Instant,
+  nextNominalAt: Instant | null,
+): number {
+  const share = createHash("sha256").update(`${scheduleId}\nwindow`).digest().readUIntBE(0, 6) / 2 ** 48;
+  return Math.floor(share * Math.min(windowMs, (nextNominalAt ?? Number.POSITIVE_INFINITY) - nominalAt));
+}

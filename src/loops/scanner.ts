@@ -21,6 +21,8 @@ const ON_TIME_MS = 10_000;
 /** Work overdue by this much is anybody's: its owner may be dead, and its lease still running. */
 const OVERDUE_MS = 2_000;
 const OVERDUE_EVERY_MS = 2_000;
+/** What is overdue, catch-up above all, has so long a pass: the next one begins with what is on time. */
+const LATE_BUDGET_MS = 500;
 const LEASE_MS = 10_000;
 const LEASE_EVERY_MS = 3_000;
 
@@ -49,9 +51,10 @@ export function createScanner(options: {
     mask = bucketMask(bucketsOf(id, await announceScanner(authority, id, LEASE_MS)));
   }
 
-  async function settleBatch(batch: readonly Uuid[]): Promise<{ did: number; stillDue: boolean }> {
+  async function settleBatch(batch: readonly Uuid[], untilMs: number): Promise<{ did: number; stillDue: boolean }> {
     const all = { did: 0, stillDue: false };
     for (let rest = batch; rest.length > 0; ) {
+      if (clock.monotonic() >= untilMs) return { ...all, stillDue: true };
       await windows.refresh();
       const done = await materialize(authority, rest, windows);
       await publishMarked(done.intents, done.epoch);
@@ -63,7 +66,11 @@ export function createScanner(options: {
     return all;
   }
 
-  async function settle(scheduleIds: readonly Uuid[]): Promise<{ did: number; stillDue: boolean }> {
+  async function settle(
+    scheduleIds: readonly Uuid[],
+    budgetMs = Number.POSITIVE_INFINITY,
+  ): Promise<{ did: number; stillDue: boolean }> {
+    const untilMs = clock.monotonic() + budgetMs;
     const all = { did: 0, stillDue: false };
     const ids = scheduleIds.filter((id) => !troubles.out(id));
     const together = ids.filter((id) => !troubles.alone(id));
@@ -75,7 +82,7 @@ export function createScanner(options: {
         batch,
         async (part) => {
           try {
-            const done = await settleBatch(part);
+            const done = await settleBatch(part, untilMs);
             if (done.did > 0 && part.length === 1) troubles.clear(part[0]!);
             all.did += done.did;
             all.stillDue ||= done.stillDue;
@@ -107,7 +114,7 @@ export function createScanner(options: {
           ...(await findDueLate(authority, databaseNow - OVERDUE_MS, mask, LOOK)),
           ...(await findFaultySchedules(authority, LOOK)),
         ];
-        const settled = await settle(late);
+        const settled = await settle(late, LATE_BUDGET_MS);
         did += settled.did;
         if (late.length < LOOK && !settled.stillDue) overdueAt = clock.monotonic();
         else more = true;

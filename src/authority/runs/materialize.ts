@@ -27,6 +27,8 @@ export type Materialized = {
   runs: number;
   skips: number;
   /** Schedules that could not be decided now: a run is moving in another transaction. Their cursors stand. */
+  /** Instants in these skips; null: a range is too long to have been counted yet. */
+  skippedInstants: number | null;
   undecided: number;
   /** Schedules that this transaction had no budget left for. Their cursors stand. */
   unplanned: Uuid[];
@@ -123,9 +125,11 @@ export async function settleLocked(
     skips,
     undecided: undecided.size,
     unplanned,
+  const counts = plans.flatMap((one) => [one.skips.length, ...one.ranges.map((range) => range.instants)]);
     stillDue: plans.some((one) => one.next.dueAt !== null && one.next.dueAt <= nowAt),
     intents,
     nowAt,
+    skippedInstants: counts.reduce((sum, n) => (sum === null || n === null ? null : sum + n), 0),
     epoch: setting.epoch,
   };
 }
@@ -216,6 +220,8 @@ async function writePlans(
   const finished = plans.filter((plan) => plan.finished).map((plan) => plan.cursor.scheduleId);
   await setScheduleStatus(tx, finished, "finished", nowAt);
   await authority.faults.reach("materialize:written");
+      catchUp: plan.next.catchUp,
+      awaitsEnd: plan.next.awaitsEnd ?? false,
   return intents;
 }
 

@@ -2,6 +2,7 @@ import type { Misfire } from "../../domain/definition.ts";
 import {
   bounded,
   type MaterializationPlan,
+  offsetOf,
   planKnownInstant,
   planMaterialization,
 } from "../../domain/materialization.ts";
@@ -53,18 +54,22 @@ export function planCursor(
     nextRunAt,
     lastNominalAt: cursor.last_nominal_at ?? undefined,
     runsMade: Number(cursor.runs_made),
+    catchUp: catchUpOf(cursor),
   });
   try {
     const compiled = authority.revisions.rule(revision.definition);
     if (!compiled.ok) throw new Error(sentenceOf(compiled.fault));
     const next = (at: Instant) => nextAfter(compiled.rule, at);
     const nextRunAt = cursor.next_run_at ?? bounded(next, definition)(cursor.last_nominal_at ?? nowAt);
-    if (nextRunAt === null || nextRunAt > nowAt) return { ...nothing(viewAt(nowAt)), ...leadingTo(cursor, nextRunAt) };
+    if (nextRunAt === null || nextRunAt > nowAt) {
+      const offsetMs = nextRunAt === null ? 0 : (offsetOf(cursor.schedule_id, definition, next)?.(nextRunAt) ?? 0);
+      return { ...nothing(viewAt(nowAt)), ...leadingTo(cursor, nextRunAt, offsetMs) };
+    }
     return planMaterialization(viewAt(nextRunAt), definition, next, runs, nowAt, settings);
   } catch (error) {
     const fault = messageOf(error);
     if (cursor.next_run_at === null)
-      return { ...nothing(viewAt(nowAt)), ...leadingTo(cursor, null), finished: false, fault };
+      return { ...nothing(viewAt(nowAt)), ...leadingTo(cursor, null, 0), finished: false, fault };
     const known = planKnownInstant(viewAt(cursor.next_run_at), definition, runs, nowAt, settings);
     return known.finished ? known : { ...known, fault };
   }
@@ -78,7 +83,16 @@ function nothing(cursor: MaterializationPlan["cursor"]) {
   return { cursor, runs: [], skips: [], ranges: [], superseded: [], canceled: [], cancelRequested: [] };
 }
 
-function leadingTo(cursor: CursorRow, at: Instant | null): Pick<MaterializationPlan, "next" | "finished"> {
-  const next = { runAt: at, dueAt: at, lastNominalAt: cursor.last_nominal_at, runsMade: Number(cursor.runs_made) };
+function catchUpOf({ catch_up_until: untilAt, caught_up: done, catch_up_reason: reason }: CursorRow) {
+  return untilAt === null || reason === null ? undefined : { untilAt, done, reason };
+}
+
+function leadingTo(
+  cursor: CursorRow,
+  at: Instant | null,
+  offsetMs: number,
+): Pick<MaterializationPlan, "next" | "finished"> {
+  const dueAt = at === null ? null : at + offsetMs;
+  const next = { runAt: at, dueAt, lastNominalAt: cursor.last_nominal_at, runsMade: Number(cursor.runs_made) };
   return { next, finished: at === null };
 }

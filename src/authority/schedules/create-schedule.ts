@@ -7,7 +7,7 @@ import { type RequestKey, takeRequestKey } from "../../store/rows/request-keys.t
 import { insertCursor, insertRevision, insertSchedule } from "../../store/rows/schedules.ts";
 import type { Authority } from "../authority.ts";
 import { refuse, transactOrRefuse } from "../refusal.ts";
-import { firstInstant } from "./next-instant.ts";
+import { dueAtOf, firstInstant } from "./next-instant.ts";
 
 export type NewSchedule = {
   tenantId: Uuid;
@@ -67,7 +67,13 @@ export async function createSchedule(authority: Authority, request: NewSchedule)
     await insertRevision(tx, { scheduleId: id, revision: 1, actor, definition, payload }, nowAt);
     await insertCursor(
       tx,
-      { scheduleId: id, tenantId, nextRunAt: first.nextRunAt, tzVersion: authority.tzVersion },
+      {
+        scheduleId: id,
+        tenantId,
+        nextRunAt: first.nextRunAt,
+        nextDueAt: dueAtOf(authority, id, definition, first.nextRunAt),
+        tzVersion: authority.tzVersion,
+      },
       nowAt,
     );
     const schedule = (await findSchedule(tx, tenantId, id))!;

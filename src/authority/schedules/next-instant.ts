@@ -1,8 +1,9 @@
 import type { Definition } from "../../domain/definition.ts";
-import { bounded } from "../../domain/materialization.ts";
+import { bounded, offsetOf } from "../../domain/materialization.ts";
 import type { RuleFault } from "../../domain/recurrence/compile.ts";
 import { nextAfter } from "../../domain/recurrence/next.ts";
 import type { Instant } from "../../kernel/clock.ts";
+import type { Uuid } from "../../kernel/ids.ts";
 import { sql, type Transaction } from "../../store/database.ts";
 import type { Authority } from "../authority.ts";
 
@@ -38,4 +39,18 @@ export async function firstInstant(
     }
   }
   return { ok: true, nextRunAt };
+}
+
+/** When a nominal instant of a schedule is due: after its share of the window, if it has one. */
+export function dueAtOf(
+  authority: Authority,
+  scheduleId: Uuid,
+  definition: Definition,
+  nominalAt: Instant | null,
+): Instant | null {
+  if (nominalAt === null) return null;
+  const compiled = authority.revisions.rule(definition);
+  // A rule that cannot be computed has no next instant: nothing but the window's own length bounds the share.
+  const next = (at: Instant) => (compiled.ok ? nextAfter(compiled.rule, at) : null);
+  return nominalAt + (offsetOf(scheduleId, definition, next)?.(nominalAt) ?? 0);
 }

@@ -1,21 +1,27 @@
 import type { Misfire } from "../../domain/definition.ts";
+import { bounded } from "../../domain/materialization.ts";
+import { nextAfter } from "../../domain/recurrence/next.ts";
 import type { Uuid } from "../../kernel/ids.ts";
+import type { Transaction } from "../../store/database.ts";
 import { findSchedule, type ScheduleView } from "../../store/reads/schedules.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
 import { lockCursor } from "../../store/rows/cursors.ts";
 import { updateCursor, updateSchedule } from "../../store/rows/schedules.ts";
 import type { Authority } from "../authority.ts";
-import { refuse, transactOrRefuse } from "../refusal.ts";
-import { lockTenantSchedule, settleWhole, unknownNext } from "./settled-schedule.ts";
+import { lookAgain, refuse, transactOrRefuse } from "../refusal.ts";
+import { leaveToRelay } from "../runs/bear.ts";
+import { type Materialized, settleLocked } from "../runs/materialize.ts";
+import { dueAtOf } from "./next-instant.ts";
+import { lockTenantSchedule, unknownNext } from "./settled-schedule.ts";
 
 export type ResumeOutcome =
-  | { kind: "resumed"; schedule: ScheduleView; plan: { runs: number; skipped: number } }
+  | { kind: "resumed"; schedule: ScheduleView; plan: ResumePlan }
   | { kind: "not-found" }
   | { kind: "not-paused"; schedule: ScheduleView };
 
 /**
  * Resumes a paused schedule. What fell into the pause is treated by the misfire policy (or the answer given here);
- * what does not run is a skip with reason `paused`.
+ * what does not run is a skip with reason `paused`. A long catch-up is only begun here; the scanner goes on with it.
  * Locks, writes as materialize, plus schedule and audit_event. Replay: `not-paused`.
  */
 export async function resumeSchedule(
@@ -27,9 +33,8 @@ export async function resumeSchedule(
     const locked = await lockTenantSchedule(tx, tenantId, scheduleId);
     if (locked === undefined) refuse<ResumeOutcome>({ kind: "not-found" });
     const { schedule, cursor } = locked;
-    if (schedule.status !== "paused") {
-      refuse<ResumeOutcome>({ kind: "not-paused", schedule: (await findSchedule(tx, tenantId, scheduleId))! });
-    }
+    const before = (await findSchedule(tx, tenantId, scheduleId))!;
+    if (schedule.status !== "paused") refuse<ResumeOutcome>({ kind: "not-paused", schedule: before });
     const nowAt = await tx.authorityNow();
     // An edit during the pause may have left nothing to come.
     const status = cursor.next_run_at === null && cursor.fault === null ? "finished" : "active";
@@ -38,7 +43,7 @@ export async function resumeSchedule(
       scheduleId,
       revision: cursor.revision,
       nextRunAt: cursor.next_run_at,
-      nextDueAt: cursor.next_run_at,
+      nextDueAt: dueAtOf(authority, scheduleId, before.definition, cursor.next_run_at),
       lastNominalAt: cursor.last_nominal_at,
       chain: undefined,
       tzVersion: authority.tzVersion,
@@ -46,14 +51,43 @@ export async function resumeSchedule(
     });
     const due = (await lockCursor(tx, scheduleId))!;
     const answer = { reason: "paused" as const, ...(misfire === undefined ? {} : { misfire: { policy: misfire } }) };
-    const settled = await settleWhole(authority, tx, due, answer);
-    await writeAudit(tx, { tenantId, actor, action: "schedule.resume", subject: scheduleId, after: { note, misfire } });
+    const settled = await settleLocked(authority, tx, [due], leaveToRelay, answer);
+    if (settled.undecided > 0) lookAgain();
     const view = (await findSchedule(tx, tenantId, scheduleId))!;
-    return { kind: "resumed", schedule: view, plan: { runs: settled.runs, skipped: settled.skips } };
+    const plan = await planOf(authority, tx, view, settled);
+    await writeAudit(tx, {
+      tenantId,
+      actor,
+      action: "schedule.resume",
+      subject: scheduleId,
+      after: { note, misfire, plan },
+    });
+    return { kind: "resumed", schedule: view, plan };
   });
   if (outcome.kind === "resumed") {
     authority.signals.scheduleMoved(outcome.schedule.nextDueAt);
     authority.signals.outboxGrew(0);
   }
   return outcome;
+}
+
+/** What was settled now, and what the catch-up that was begun is yet to bring. */
+async function planOf(
+  authority: Authority,
+  tx: Transaction,
+  { id, definition }: ScheduleView,
+  settled: Materialized,
+): Promise<ResumePlan> {
+  const plan = { runs: settled.runs, skipped: settled.skippedInstants };
+  const cursor = (await lockCursor(tx, id))!;
+  const compiled = authority.revisions.rule(definition);
+  if (cursor.catch_up_until === null || !compiled.ok) return plan;
+  const next = bounded((at) => nextAfter(compiled.rule, at), definition);
+  const runsLeft = (definition.maxRuns ?? Number.POSITIVE_INFINITY) - Number(cursor.runs_made);
+  const left = Math.min(definition.misfire.maxCatchUp - cursor.caught_up, runsLeft);
+  let toRun = 0;
+  let at = cursor.next_run_at;
+  for (; at !== null && at < cursor.catch_up_until && toRun < left; at = next(at)) toRun++;
+  const skipsMore = at !== null && at < cursor.catch_up_until && toRun < runsLeft;
+  return { runs: plan.runs + toRun, skipped: skipsMore ? null : plan.skipped };
 }

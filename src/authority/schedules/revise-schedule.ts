@@ -14,7 +14,7 @@ import { handOn, letGo } from "../attempts/hand-on.ts";
 import type { Authority } from "../authority.ts";
 import { lookAgain, refuse, transactOrRefuse } from "../refusal.ts";
 import type { MissedAnswer } from "../runs/plan-cursor.ts";
-import { firstInstant } from "./next-instant.ts";
+import { dueAtOf, firstInstant } from "./next-instant.ts";
 import { lockTenantSchedule, type SettledSchedule, settleSchedule, unknownNext } from "./settled-schedule.ts";
 
 export type ScheduleChange = {
@@ -79,7 +79,7 @@ export async function reviseSchedule(
       scheduleId,
       revision,
       nextRunAt: next.nextRunAt,
-      nextDueAt: status === "active" ? next.nextRunAt : null,
+      nextDueAt: status === "active" ? dueAtOf(authority, scheduleId, definition, next.nextRunAt) : null,
       lastNominalAt: next.newChain ? null : now.cursor.last_nominal_at,
       chain: next.newChain ? { startedAt: nowAt, reason: "revised" } : undefined,
       tzVersion: authority.tzVersion,

@@ -1,4 +1,5 @@
-import type { ScheduleStatus } from "../../domain/states.ts";
+import type { CatchUp } from "../../domain/misfire.ts";
+import type { ScheduleStatus, SkipReason } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { type Queryable, sql } from "../database.ts";
@@ -13,6 +14,11 @@ export type CursorRow = {
   next_due_at: Instant | null;
   last_nominal_at: Instant | null;
   runs_made: bigint;
+  catch_up_until: Instant | null;
+  caught_up: number;
+  catch_up_reason: SkipReason | null;
+  /** The next instant follows from the end of a run that is open. */
+  awaits_end: boolean;
   fault: string | null;
   fault_retry_at: Instant | null;
 };
@@ -22,8 +28,8 @@ export function isNextUnknown(cursor: Pick<CursorRow, "next_run_at" | "fault">):
   return cursor.next_run_at === null && cursor.fault !== null;
 }
 
-const COLUMNS = `schedule_id, tenant_id, revision, next_run_at, next_due_at, last_nominal_at, runs_made, fault,
-  fault_retry_at`;
+const COLUMNS = `schedule_id, tenant_id, revision, next_run_at, next_due_at, last_nominal_at, runs_made, catch_up_until,
+  caught_up, catch_up_reason, awaits_end, fault, fault_retry_at`;
 
 const LOCK_SKIPPING = sql(
   "cursors_lock_skipping",
@@ -64,9 +70,13 @@ const ADVANCE = sql(
   "cursors_advance",
   `update schedule_cursor c
       set next_run_at = a.next_run_at, next_due_at = a.next_due_at, last_nominal_at = a.last_nominal_at,
-          last_nominal_local = a.last_nominal_local, runs_made = a.runs_made, fault = null, fault_retry_at = null
-     from unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[], $4::timestamptz[], $5::text[], $6::bigint[])
-       as a (schedule_id, next_run_at, next_due_at, last_nominal_at, last_nominal_local, runs_made)
+          last_nominal_local = a.last_nominal_local, runs_made = a.runs_made, catch_up_until = a.catch_up_until,
+          caught_up = a.caught_up, catch_up_reason = a.catch_up_reason, awaits_end = a.awaits_end, fault = null,
+          fault_retry_at = null
+     from unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[], $4::timestamptz[], $5::text[], $6::bigint[],
+                 $7::timestamptz[], $8::int[], $9::text[], $10::boolean[])
+       as a (schedule_id, next_run_at, next_due_at, last_nominal_at, last_nominal_local, runs_made, catch_up_until,
+             caught_up, catch_up_reason, awaits_end)
     where c.schedule_id = a.schedule_id`,
 );
 const SET_FAULTS = sql(
@@ -119,6 +129,8 @@ export type Advance = {
   lastNominalAt: Instant | null;
   lastNominalLocal: string | null;
   runsMade: number;
+  catchUp: CatchUp | undefined;
+  awaitsEnd: boolean;
 };
 
 export async function advanceCursors(tx: Queryable, advances: readonly Advance[]): Promise<void> {
@@ -130,6 +142,10 @@ export async function advanceCursors(tx: Queryable, advances: readonly Advance[]
     advances.map((one) => one.lastNominalAt),
     advances.map((one) => one.lastNominalLocal),
     advances.map((one) => one.runsMade),
+    advances.map((one) => one.catchUp?.untilAt ?? null),
+    advances.map((one) => one.catchUp?.done ?? 0),
+    advances.map((one) => one.catchUp?.reason ?? null),
+    advances.map((one) => one.awaitsEnd),
   ]);
 }
 

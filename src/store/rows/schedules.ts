@@ -38,7 +38,7 @@ const INSERT_CURSOR = sql(
   "schedules_insert_cursor",
   `insert into schedule_cursor (schedule_id, tenant_id, revision, next_run_at, next_due_at, chain_started_at, tz_version,
                                 parser_version)
-   values ($1, $2, 1, $3, $3, $4, $5, 1)`,
+   values ($1, $2, 1, $3, $4, $5, $6, 1)`,
 );
 const UPDATE = sql(
   "schedules_update",
@@ -49,7 +49,8 @@ const UPDATE_CURSOR = sql(
   "schedules_update_cursor",
   `update schedule_cursor
       set revision = $2, next_run_at = $3, next_due_at = $4, last_nominal_at = $5, chain_started_at = coalesce($6, chain_started_at),
-          chain_reason = coalesce($7, chain_reason), tz_version = $8, fault = $9, fault_retry_at = $10
+          chain_reason = coalesce($7, chain_reason), tz_version = $8, fault = $9, fault_retry_at = $10,
+          awaits_end = $11, catch_up_until = null, caught_up = 0, catch_up_reason = null
     where schedule_id = $1`,
 );
 
@@ -86,11 +87,19 @@ export async function insertRevision(
 
 export async function insertCursor(
   tx: Queryable,
-  row: { scheduleId: Uuid; tenantId: Uuid; nextRunAt: Instant | null; tzVersion: string },
+  row: { scheduleId: Uuid; tenantId: Uuid; nextRunAt: Instant | null; nextDueAt: Instant | null; tzVersion: string },
   nowAt: Instant,
 ): Promise<void> {
-  const nextRunAt = row.nextRunAt === null ? null : instantText(row.nextRunAt);
-  await tx.query(INSERT_CURSOR, [row.scheduleId, row.tenantId, nextRunAt, instantText(nowAt), row.tzVersion]);
+  const text = (at: Instant | null) => (at === null ? null : instantText(at));
+  const { scheduleId, tenantId, nextRunAt, nextDueAt, tzVersion } = row;
+  await tx.query(INSERT_CURSOR, [
+    scheduleId,
+    tenantId,
+    text(nextRunAt),
+    text(nextDueAt),
+    instantText(nowAt),
+    tzVersion,
+  ]);
 }
 
 export async function updateSchedule(tx: Queryable, row: ScheduleRow, nowAt: Instant): Promise<void> {
@@ -110,6 +119,7 @@ export async function updateCursor(
     tzVersion: string;
     /** Kept where the next instant is unknown; without a retry while nothing is due anyway. */
     fault?: { message: string; retryAt: Instant | null } | undefined;
+    awaitsEnd?: boolean;
   },
 ): Promise<void> {
   const text = (at: Instant | null | undefined) => (at === null || at === undefined ? null : instantText(at));
@@ -124,5 +134,6 @@ export async function updateCursor(
     row.tzVersion,
     row.fault?.message ?? null,
     text(row.fault?.retryAt),
+    row.awaitsEnd ?? false,
   ]);
 }

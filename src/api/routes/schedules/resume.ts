@@ -28,8 +28,8 @@ export const resumeScheduleRoute = defineRoute({
       schedule: scheduleSchema,
       changed: z.boolean(),
       plan: z.strictObject({
-        runs: z.int().describe("will be caught up"),
-        skipped: z.int().describe("recorded as skipped"),
+        runs: z.int().describe("Made now, or to be caught up behind work that is on time"),
+        skipped: z.int().nullable().describe("Instants recorded as skipped; null: too many to count at once"),
       }),
     }),
   },

@@ -24,8 +24,9 @@ export function changeScheduleCommands(group: Command, act: Act): void {
       const { schedule, changed, plan } = resumed;
       if (!changed) return printLine(`${ref} was active already`);
       printLine(`Resumed ${ref}; next run: ${showNext(schedule) || "none"}`);
-      if (plan.runs + plan.skipped > 0) {
-        printLine(`Missed meanwhile: ${plan.runs} to be caught up, ${plan.skipped} recorded as skipped`);
+      if (plan.runs > 0 || plan.skipped !== 0) {
+        const skipped = plan.skipped ?? "too many to count";
+        printLine(`Missed meanwhile: ${plan.runs} to be caught up, ${skipped} recorded as skipped`);
       }
     }),
   );
