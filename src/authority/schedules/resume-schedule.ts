@@ -19,6 +19,14 @@ export type ResumeOutcome =
   | { kind: "not-found" }
   | { kind: "not-paused"; schedule: ScheduleView };
 
+/** What becomes of the instants that fell into the pause. */
+export type ResumePlan = {
+  /** Runs made, and those still to be caught up behind work that is on time (fewer where calendars exclude some). */
+  runs: number;
+  /** Instants recorded as skipped; null: too many to be counted at once. */
+  skipped: number | null;
+};
+
 /**
  * Resumes a paused schedule. What fell into the pause is treated by the misfire policy (or the answer given here);
  * what does not run is a skip with reason `paused`. A long catch-up is only begun here; the scanner goes on with it.
