@@ -79,12 +79,12 @@ export const definitionSchema = workSchema.extend({
   endAt: z.iso.datetime({ offset: true }).optional().describe("No instant from here on (exclusive)"),
   maxRuns: z.int().min(1).optional().describe("Runs in all; skips do not count"),
   runIfPast: z.boolean().default(false).describe("A `once` rule in the past runs at once instead of being refused"),
-  overlap: overlapSchema.prefault({ policy: "forbid" }),
   windowMs: ms(1000, DAY_MS)
     .optional()
     .describe(
       "Spreads runs: each is due up to this long after its nominal instant, always by the schedule's own share, and before the next instant",
     ),
+  overlap: overlapSchema.prefault({ policy: "forbid" }),
   misfire: misfireSchema.prefault({}),
 });
 export type Definition = z.infer<typeof definitionSchema>;

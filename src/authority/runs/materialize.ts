@@ -26,9 +26,9 @@ import { type CursorPlan, type MissedAnswer, planCursor } from "./plan-cursor.ts
 export type Materialized = {
   runs: number;
   skips: number;
-  /** Schedules that could not be decided now: a run is moving in another transaction. Their cursors stand. */
   /** Instants in these skips; null: a range is too long to have been counted yet. */
   skippedInstants: number | null;
+  /** Schedules that could not be decided now: a run is moving in another transaction. Their cursors stand. */
   undecided: number;
   /** Schedules that this transaction had no budget left for. Their cursors stand. */
   unplanned: Uuid[];
@@ -120,16 +120,16 @@ export async function settleLocked(
   const intents = await writePlans(authority, tx, plans, open, nowAt, dispatch);
   await setAside(authority, tx, cursors, plans, nowAt);
   const skips = plans.reduce((sum, one) => sum + one.skips.length + one.ranges.length, 0);
+  const counts = plans.flatMap((one) => [one.skips.length, ...one.ranges.map((range) => range.instants)]);
   return {
     runs: plans.reduce((sum, one) => sum + one.runs.length, 0),
     skips,
+    skippedInstants: counts.reduce((sum, n) => (sum === null || n === null ? null : sum + n), 0),
     undecided: undecided.size,
     unplanned,
-  const counts = plans.flatMap((one) => [one.skips.length, ...one.ranges.map((range) => range.instants)]);
     stillDue: plans.some((one) => one.next.dueAt !== null && one.next.dueAt <= nowAt),
     intents,
     nowAt,
-    skippedInstants: counts.reduce((sum, n) => (sum === null || n === null ? null : sum + n), 0),
     epoch: setting.epoch,
   };
 }
@@ -215,13 +215,13 @@ async function writePlans(
       lastNominalAt: plan.next.lastNominalAt,
       lastNominalLocal: localOf(authority, plan),
       runsMade: plan.next.runsMade,
+      catchUp: plan.next.catchUp,
+      awaitsEnd: plan.next.awaitsEnd ?? false,
     })),
   );
   const finished = plans.filter((plan) => plan.finished).map((plan) => plan.cursor.scheduleId);
   await setScheduleStatus(tx, finished, "finished", nowAt);
   await authority.faults.reach("materialize:written");
-      catchUp: plan.next.catchUp,
-      awaitsEnd: plan.next.awaitsEnd ?? false,
   return intents;
 }
 
