@@ -12,9 +12,18 @@ export const REPLACEMENT_BODY = {
 };
 export const PATCH_BODY = { expectedRevision: 1, notes: "Asked for by the sales team" };
 export const PREVIEW_BODY = { rule, count: 5 };
+export const PREVIEW_CHANGE_BODY = { rule: { ...rule, expression: "30 8 * * 1-5" }, count: 5 };
 export const RUN_BODY = { job, payload };
 export const RUN_NOW_BODY = { payload };
 export const NOTE_BODY = { note: "Maintenance" };
+export const BACKFILL_BODY = {
+  from: "2026-10-01T00:00:00Z",
+  to: "2026-10-08T00:00:00Z",
+  policy: "missing",
+  dryRun: true,
+  pacePerSecond: 5,
+  reason: "The scheduler was down for a week",
+} as const;
 
 const work = {
   job,
@@ -90,6 +99,81 @@ export const ATTEMPT = {
   endedAt: LISTED_RUN.finishedAt,
   outcome: "succeeded",
   error: null,
+} as const;
+
+export const OPERATION = {
+  operationId: "op_01kct0v2mz8h3bmq5d0v5x2c9t",
+  kind: "backfill",
+  scheduleId: SCHEDULE.scheduleId,
+  state: "working",
+  arguments: { from: BACKFILL_BODY.from, to: BACKFILL_BODY.to, policy: BACKFILL_BODY.policy },
+  done: 3,
+  failed: 0,
+  total: 5,
+  counts: { "skipped-range": 3, "existing:succeeded": 1 },
+  pacePerSecond: BACKFILL_BODY.pacePerSecond,
+  message: null,
+  actor: "key:pk_demo",
+  reason: BACKFILL_BODY.reason,
+  createdAt: "2026-10-09T08:00:00Z",
+  updatedAt: "2026-10-09T08:00:01Z",
+  nextStepAt: "2026-10-09T08:00:01.6Z",
+  finishedAt: null,
+  source: "authority",
+} as const;
+
+export const BACKFILL_PLAN = {
+  revision: 1,
+  instants: { value: 6, capped: false },
+  runs: { value: 5, capped: false },
+  counts: { "skipped-range": 5, "existing:succeeded": 1 },
+  firstAt: "2026-10-01T13:00:00Z",
+  lastAt: "2026-10-07T13:00:00Z",
+  sample: [{ at: "2026-10-01T13:00:00Z", dueAt: "2026-10-01T13:00:00Z", was: "skipped-range", reason: "misfire" }],
+  estimatedSeconds: 1,
+} as const;
+
+export const LEDGER = {
+  scheduleId: SCHEDULE.scheduleId,
+  from: "2026-09-28T00:00:00Z",
+  to: "2026-10-02T00:00:00Z",
+  complete: true,
+  verifiedTo: "2026-10-02T00:00:00Z",
+  decidedTo: "2026-10-02T13:00:00Z",
+  holes: [],
+  counts: {
+    ran: { value: 1, capped: false },
+    pending: { value: 0, capped: false },
+    skipped: { value: 2, capped: false },
+  },
+  recomputed: "agrees",
+  notes: [],
+  items: [
+    {
+      kind: "range",
+      at: "2026-09-28T13:00:00Z",
+      local: "2026-09-28T09:00:00-04:00[America/New_York]",
+      to: { at: "2026-09-29T13:00:00Z", local: "2026-09-29T09:00:00-04:00[America/New_York]" },
+      instants: 2,
+      backfilled: 0,
+      reason: "paused",
+      revision: 1,
+    },
+    {
+      kind: "ran",
+      at: LISTED_RUN.scheduledAt,
+      local: SCHEDULE.nextRun.local,
+      runId: LISTED_RUN.runId,
+      state: "succeeded",
+      outcome: { attempts: 1, startedAt: LISTED_RUN.startedAt, finishedAt: LISTED_RUN.finishedAt, error: null },
+      reason: null,
+      trigger: "schedule",
+      revision: 1,
+    },
+  ],
+  next: null,
+  watermark: "2026-10-02T09:15:00Z",
+  source: "authority",
 } as const;
 
 export const PROBLEM = {

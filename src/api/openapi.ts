@@ -57,6 +57,10 @@ export function createOpenApi(routes: readonly Route[], info: { version: string;
     tags: [
       { name: "schedules", description: "What is to run, and when" },
       { name: "runs", description: "What ran, runs and will run" },
+      {
+        name: "operations",
+        description: "Long work on many runs, with a row of its own: how far it is, and how to end it",
+      },
       { name: "service", description: "The service itself" },
     ],
     paths,

@@ -32,6 +32,11 @@ export const PROBLEMS = {
     "Take `next` of the page before, unchanged, with the same filters; or begin without `after`.",
   ),
   "unknown-job": refuse(400, "No such job is registered", "`GET /v1/job-types` lists what is registered."),
+  "unknown-calendar": refuse(
+    400,
+    "The tenant has no such calendar",
+    "`GET /v1/calendars` lists them; `PUT /v1/calendars/{name}` makes one.",
+  ),
   unauthenticated: refuse(
     401,
     "A valid API key is needed",
@@ -74,6 +79,7 @@ export const PROBLEMS = {
     "Wait for the open run to end, or cancel it. The request key is not used up.",
   ),
   "run-ended": refuse(409, "The run has ended already", "`state` says how."),
+  "operation-ended": refuse(409, "The operation has ended already", "`state` says how."),
   "result-expired": refuse(410, "The result was removed by retention", "The history stays; the bytes are gone."),
   "body-too-large": refuse(413, "The body is larger than 1 MiB", "Send less at once."),
   "payload-too-large": refuse(
@@ -85,6 +91,11 @@ export const PROBLEMS = {
     415,
     "The body's media type is not accepted",
     "Send `Content-Type: application/json`, UTF-8, no content encoding.",
+  ),
+  "too-many-operations": retry(
+    429,
+    "The tenant has too many open operations",
+    "Wait for some of them to end, or cancel them. The request key is not used up.",
   ),
   internal: refuse(
     500,

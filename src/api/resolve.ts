@@ -37,6 +37,16 @@ export function getRunId(ref: string): Uuid {
   return id;
 }
 
+export function getOperationId(ref: string): Uuid {
+  const id = readId("op", ref);
+  if (id === undefined) throw noSuchOperation(ref);
+  return id;
+}
+
+export function noSuchOperation(ref: string): Problem {
+  return new Problem("not-found", `There is no operation ${JSON.stringify(ref.slice(0, 100))}`);
+}
+
 export function noSuchSchedule(ref: string): Problem {
   return new Problem("not-found", `There is no schedule ${JSON.stringify(ref.slice(0, 100))}`);
 }

@@ -1,4 +1,7 @@
 import type { Route } from "./route.ts";
+import { cancelOperationRoute } from "./routes/operations/cancel.ts";
+import { getOperationRoute } from "./routes/operations/get.ts";
+import { listOperationsRoute } from "./routes/operations/list.ts";
 import { listAttemptsRoute } from "./routes/runs/attempts.ts";
 import { cancelRunRoute } from "./routes/runs/cancel.ts";
 import { createRunRoute } from "./routes/runs/create.ts";
@@ -7,15 +10,19 @@ import { listRunsRoute } from "./routes/runs/list.ts";
 import { getObjectRoute } from "./routes/runs/object.ts";
 import { listRunsOfScheduleRoute } from "./routes/runs/of-schedule.ts";
 import { getResultRoute } from "./routes/runs/result.ts";
+import { backfillRoute } from "./routes/schedules/backfill.ts";
 import { createScheduleRoute } from "./routes/schedules/create.ts";
 import { deleteScheduleRoute } from "./routes/schedules/delete.ts";
 import { getScheduleRoute } from "./routes/schedules/get.ts";
+import { getLedgerRoute } from "./routes/schedules/ledger.ts";
 import { listSchedulesRoute } from "./routes/schedules/list.ts";
 import { patchScheduleRoute } from "./routes/schedules/patch.ts";
 import { pauseScheduleRoute } from "./routes/schedules/pause.ts";
+import { previewChangeRoute } from "./routes/schedules/preview/preview-change.ts";
 import { previewScheduleRoute } from "./routes/schedules/preview/preview-new.ts";
 import { putScheduleRoute } from "./routes/schedules/put.ts";
 import { resumeScheduleRoute } from "./routes/schedules/resume.ts";
+import { diffRevisionsRoute } from "./routes/schedules/revision-diff.ts";
 import { listRevisionsRoute } from "./routes/schedules/revisions.ts";
 import { runNowRoute } from "./routes/schedules/run-now.ts";
 import { listJobTypesRoute } from "./routes/service/job-types.ts";
@@ -32,11 +39,14 @@ export const ROUTES: readonly Route[] = [
   putScheduleRoute,
   patchScheduleRoute,
   deleteScheduleRoute,
+  previewChangeRoute,
   listRevisionsRoute,
+  diffRevisionsRoute,
   pauseScheduleRoute,
   resumeScheduleRoute,
   runNowRoute,
   listRunsOfScheduleRoute,
+  getLedgerRoute,
   createRunRoute,
   listRunsRoute,
   getRunRoute,
@@ -44,6 +54,10 @@ export const ROUTES: readonly Route[] = [
   getResultRoute,
   getObjectRoute,
   cancelRunRoute,
+  backfillRoute,
+  listOperationsRoute,
+  getOperationRoute,
+  cancelOperationRoute,
   getMeRoute,
   getStatusRoute,
   listJobTypesRoute,

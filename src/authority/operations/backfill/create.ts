@@ -13,9 +13,13 @@ import type { BackfillRange } from "./estimate.ts";
 import type { BackfillArguments } from "./step.ts";
 
 export type BackfillMade =
-  | { kind: "created" | "repeated"; operation: OperationView }
+  | { kind: "created"; operation: OperationView }
+  | { kind: "repeated"; operation: OperationView }
   | { kind: "invalid"; fault: RangeFault }
-  | { kind: "key-reused" | "deleted" | "not-found" | "too-many" };
+  | { kind: "key-reused" }
+  | { kind: "too-many" }
+  | { kind: "deleted" }
+  | { kind: "not-found" };
 
 /**
  * Begins a backfill: a row that the operations' driver works on. What is due already is settled first, so that the

@@ -6,6 +6,7 @@ import type { Tally } from "../../../domain/operation.ts";
 import { atNominal, type Place } from "../../../domain/placement.ts";
 import { nextAfter } from "../../../domain/recurrence/next.ts";
 import type { Instant } from "../../../kernel/clock.ts";
+import { callerError } from "../../../kernel/errors.ts";
 import { deriveRunId, type Uuid } from "../../../kernel/ids.ts";
 import type { Queryable } from "../../../store/database.ts";
 import { type PastRange, readPastRanges, readPastRuns } from "../../../store/rows/backfill.ts";
@@ -38,7 +39,9 @@ export async function walkOf(
 function nextOf(authority: Authority, scheduleId: Uuid, revision: number): NextAfter {
   const { definition } = authority.revisions.get({ scheduleId, revision });
   const compiled = authority.revisions.rule(definition);
-  if (!compiled.ok) throw new Error(`the schedule's rule cannot be computed: ${compiled.fault.message}`);
+  if (!compiled.ok) {
+    throw callerError("invalid-rule", `The schedule's rule cannot be computed at present: ${compiled.fault.message}`);
+  }
   return bounded((at) => nextAfter(compiled.rule, at), definition);
 }
 
