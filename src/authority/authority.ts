@@ -6,6 +6,7 @@ import type { FaultPoints } from "../kernel/faults.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Metrics } from "../kernel/metrics.ts";
 import { type Database, isDeadlock, sqlStateOf, type Transaction } from "../store/database.ts";
+import { type CalendarCache, createCalendarCache } from "./calendars/placings.ts";
 import { isNoFault } from "./refusal.ts";
 import { createRevisionCache, type RevisionCache } from "./revisions.ts";
 import type { PinnedZones } from "./timezones/pinned-zones.ts";
@@ -28,6 +29,7 @@ export type Authority = {
   readonly faults: FaultPoints;
   readonly chance: Chance;
   readonly revisions: RevisionCache;
+  readonly calendars: CalendarCache;
   readonly signals: Signals;
   /** One transaction. A deadlock is retried; a lost connection is an error with code `outcome-unknown`. */
   transact<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T>;
@@ -57,12 +59,15 @@ const noSignals: Signals = { scheduleMoved: () => {}, outboxGrew: () => {}, slot
 const DEADLOCK_TRIES = 5;
 
 export function createAuthority(
-  parts: Omit<Authority, "transact" | "revisions" | "signals" | "zones" | "tzVersion"> & { signals?: Signals },
+  parts: Omit<Authority, "transact" | "revisions" | "calendars" | "signals" | "zones" | "tzVersion"> & {
+    signals?: Signals;
+  },
 ): Authority {
   const { db, clock, metrics, settings, log, pinned } = parts;
   return {
     ...parts,
     signals: parts.signals ?? noSignals,
+    calendars: createCalendarCache(),
     revisions: createRevisionCache(pinned),
     get zones() {
       return pinned.book().zones;

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { calendarUsesSchema } from "./calendar/definition.ts";
 import { ruleSchema } from "./recurrence/rule.ts";
 
 /** What a schedule is made of; one immutable copy per revision. All durations are whole milliseconds. */
@@ -86,6 +87,7 @@ export const definitionSchema = workSchema.extend({
     ),
   overlap: overlapSchema.prefault({ policy: "forbid" }),
   misfire: misfireSchema.prefault({}),
+  calendars: calendarUsesSchema.optional(),
 });
 export type Definition = z.infer<typeof definitionSchema>;
 

@@ -19,6 +19,7 @@ import { markCancelRequested } from "../../store/rows/live-marks.ts";
 import { type LiveRun, lockOpenRunsOf } from "../../store/rows/live-runs.ts";
 import type { OutboxRow } from "../../store/rows/outbox.ts";
 import type { Authority } from "../authority.ts";
+import { loadPlacings } from "../calendars/placings.ts";
 import { bringToLife, type DispatchPlan } from "./bear.ts";
 import { endingOfWaiting } from "./making-way.ts";
 import { type CursorPlan, type MissedAnswer, planCursor } from "./plan-cursor.ts";
@@ -94,11 +95,13 @@ export async function settleLocked(
   );
   const nowAt = await tx.authorityNow();
   const setting = (await tx.query<{ floor_at: Instant | null; epoch: number }>(READ_SETTING))[0]!;
+  const placings = await loadPlacings(authority, tx, cursors);
   const existing = new Set<Uuid>();
   const plan = (cursor: CursorRow) =>
     planCursor(authority, cursor, open.get(cursor.schedule_id) ?? [], nowAt, {
       floorAt: setting.floor_at ?? 0,
       existing,
+      placings,
       ...missed,
     });
 
@@ -111,13 +114,15 @@ export async function settleLocked(
       unplanned.push(cursor.schedule_id);
       continue;
     }
-    const made = plan(cursor);
+    let made = plan(cursor);
+    while (made !== undefined && (await placings.learn(tx))) made = plan(cursor);
     if (made === undefined) continue;
     planned.push({ cursor, plan: made });
     births += made.runs.length;
   }
   const plans = await insertPlanned(tx, planned, existing, plan, nowAt);
   const intents = await writePlans(authority, tx, plans, open, nowAt, dispatch);
+  await placings.record(tx);
   await setAside(authority, tx, cursors, plans, nowAt);
   const skips = plans.reduce((sum, one) => sum + one.skips.length + one.ranges.length, 0);
   const counts = plans.flatMap((one) => [one.skips.length, ...one.ranges.map((range) => range.instants)]);

@@ -15,6 +15,7 @@ import type { Uuid } from "../../kernel/ids.ts";
 import { type CursorRow, isNextUnknown } from "../../store/rows/cursors.ts";
 import type { LiveRun } from "../../store/rows/live-runs.ts";
 import type { Authority } from "../authority.ts";
+import { MissingCalendar, type Placings } from "../calendars/placings.ts";
 
 /** What to do about instants missed for a known cause, where it is not the schedule's own misfire policy. */
 export type MissedAnswer = { misfire?: Partial<Misfire>; reason?: SkipReason };
@@ -31,7 +32,7 @@ export function planCursor(
   cursor: CursorRow,
   open: readonly LiveRun[],
   nowAt: Instant,
-  options: { floorAt: Instant; existing: ReadonlySet<Uuid> } & MissedAnswer,
+  options: { floorAt: Instant; existing: ReadonlySet<Uuid>; placings: Placings } & MissedAnswer,
 ): CursorPlan | undefined {
   const unknown = isNextUnknown(cursor);
   if (unknown && cursor.fault_retry_at === null) return undefined;
@@ -65,9 +66,12 @@ export function planCursor(
       const offsetMs = nextRunAt === null ? 0 : (offsetOf(cursor.schedule_id, definition, next)?.(nextRunAt) ?? 0);
       return { ...nothing(viewAt(nowAt)), ...leadingTo(cursor, nextRunAt, offsetMs) };
     }
-    return planMaterialization(viewAt(nextRunAt), definition, next, runs, nowAt, settings);
+    const place = options.placings.of(cursor, definition, compiled.rule);
+    const placed = place === undefined ? settings : { ...settings, place };
+    return planMaterialization(viewAt(nextRunAt), definition, next, runs, nowAt, placed);
   } catch (error) {
     const fault = messageOf(error);
+    if (error instanceof MissingCalendar) return { ...nothing(viewAt(nowAt)), ...standing(cursor), fault };
     if (cursor.next_run_at === null)
       return { ...nothing(viewAt(nowAt)), ...leadingTo(cursor, null, 0), finished: false, fault };
     const known = planKnownInstant(viewAt(cursor.next_run_at), definition, runs, nowAt, settings);
@@ -77,6 +81,12 @@ export function planCursor(
 
 function sentenceOf({ field, found, message }: RuleFault): string {
   return `${field} ${JSON.stringify(found)}: ${message}`;
+}
+
+/** Nobody knows whether its instants are to run, so they wait, unsettled. */
+function standing(cursor: CursorRow): Pick<MaterializationPlan, "next" | "finished"> {
+  const { next_run_at: runAt, last_nominal_at: lastNominalAt, runs_made: runsMade } = cursor;
+  return { next: { runAt, dueAt: null, lastNominalAt, runsMade: Number(runsMade) }, finished: false };
 }
 
 function nothing(cursor: MaterializationPlan["cursor"]) {

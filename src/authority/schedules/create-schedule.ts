@@ -6,6 +6,7 @@ import { writeAudit } from "../../store/rows/audit.ts";
 import { type RequestKey, takeRequestKey } from "../../store/rows/request-keys.ts";
 import { insertCursor, insertRevision, insertSchedule } from "../../store/rows/schedules.ts";
 import type { Authority } from "../authority.ts";
+import { findUnknownCalendar, keepCalendarUses } from "../calendars/use-calendars.ts";
 import { refuse, transactOrRefuse } from "../refusal.ts";
 import { dueAtOf, firstInstant } from "./next-instant.ts";
 
@@ -26,13 +27,14 @@ export type CreateOutcome =
   | { kind: "created" | "repeated"; schedule: ScheduleView }
   | { kind: "key-reused" }
   | { kind: "key-taken"; scheduleId: Uuid }
-  | { kind: "invalid"; fault: RuleFault };
+  | { kind: "invalid"; fault: RuleFault }
+  | { kind: "unknown-calendar"; name: string };
 
 /**
  * Creates a schedule in the bucket of its creation key, for ever.
- * Locks   request_key (scope: the tenant), by inserting it.
+ * Locks   request_key (scope: the tenant), by inserting it; the calendars it names, for key share.
  * Time    authority time; the first instant is strictly later.
- * Writes  request_key, schedule, schedule_revision, schedule_cursor, audit_event.
+ * Writes  request_key, schedule, schedule_revision, schedule_cursor, calendar_use, audit_event.
  * Replay  the same key and body: the same schedule; another body: `key-reused`.
  */
 export async function createSchedule(authority: Authority, request: NewSchedule): Promise<CreateOutcome> {
@@ -51,6 +53,8 @@ export async function createSchedule(authority: Authority, request: NewSchedule)
     }
     const first = await firstInstant(authority, tx, definition, nowAt);
     if (!first.ok) refuse({ kind: "invalid", fault: first.fault });
+    const unknown = await findUnknownCalendar(tx, tenantId, definition);
+    if (unknown !== undefined) refuse({ kind: "unknown-calendar", name: unknown });
     const row = {
       id,
       tenant_id: tenantId,
@@ -76,6 +80,7 @@ export async function createSchedule(authority: Authority, request: NewSchedule)
       },
       nowAt,
     );
+    await keepCalendarUses(tx, { tenantId, scheduleId: id }, undefined, definition);
     const schedule = (await findSchedule(tx, tenantId, id))!;
     await writeAudit(tx, { tenantId, actor, action: "schedule.create", subject: id, after: schedule });
     return { kind: "created", schedule };

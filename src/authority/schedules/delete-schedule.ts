@@ -1,10 +1,12 @@
 import type { Uuid } from "../../kernel/ids.ts";
+import { findSchedule } from "../../store/reads/schedules.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
 import { lockEveryRunOf } from "../../store/rows/live-runs.ts";
 import { updateCursor, updateSchedule } from "../../store/rows/schedules.ts";
 import { announce } from "../announce.ts";
 import { type Departure, depart } from "../attempts/depart.ts";
 import type { Authority } from "../authority.ts";
+import { keepCalendarUses } from "../calendars/use-calendars.ts";
 import { lookAgain, refuse, transactOrRefuse } from "../refusal.ts";
 import { lockTenantSchedule, settleSchedule } from "./settled-schedule.ts";
 
@@ -39,6 +41,8 @@ export async function deleteSchedule(
     );
     const intents = await depart(tx, departures, nowAt);
     await updateSchedule(tx, { ...schedule, status: "deleted" }, nowAt);
+    const { definition } = (await findSchedule(tx, tenantId, scheduleId))!;
+    await keepCalendarUses(tx, { tenantId, scheduleId }, definition, undefined);
     await updateCursor(tx, {
       scheduleId,
       revision: cursor.revision,

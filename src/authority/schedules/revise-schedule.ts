@@ -12,6 +12,7 @@ import { type LiveRun, lockEveryRunOf } from "../../store/rows/live-runs.ts";
 import { insertRevision, type ScheduleRow, updateCursor, updateSchedule } from "../../store/rows/schedules.ts";
 import { handOn, letGo } from "../attempts/hand-on.ts";
 import type { Authority } from "../authority.ts";
+import { findUnknownCalendar, keepCalendarUses } from "../calendars/use-calendars.ts";
 import { lookAgain, refuse, transactOrRefuse } from "../refusal.ts";
 import type { MissedAnswer } from "../runs/plan-cursor.ts";
 import { dueAtOf, firstInstant } from "./next-instant.ts";
@@ -30,7 +31,8 @@ export type ReviseOutcome =
   | { kind: "revised"; schedule: ScheduleView; settled: number }
   | { kind: "conflict"; schedule: ScheduleView }
   | { kind: "not-found" }
-  | { kind: "invalid"; fault: RuleFault };
+  | { kind: "invalid"; fault: RuleFault }
+  | { kind: "unknown-calendar"; name: string };
 
 /**
  * Makes the next revision, for instants that are not settled yet: what is due up to now keeps the old one.
@@ -55,10 +57,13 @@ export async function reviseSchedule(
     const { schedule, nowAt } = now;
     const next = await planNext(authority, tx, now, before.definition, definition);
     if (!next.ok) refuse<ReviseOutcome>({ kind: "invalid", fault: next.fault });
+    const unknown = await findUnknownCalendar(tx, tenantId, definition);
+    if (unknown !== undefined) refuse<ReviseOutcome>({ kind: "unknown-calendar", name: unknown });
 
     const revision = schedule.revision + 1;
     const payload = change.payload ?? before.payload;
     await insertRevision(tx, { scheduleId, revision, actor, definition, payload }, nowAt);
+    await keepCalendarUses(tx, { tenantId, scheduleId }, before.definition, definition);
     const fault = next.newChain ? undefined : unknownNext(now.cursor, now.cursor.fault_retry_at);
     const ended = next.nextRunAt === null && fault === undefined;
     const status = schedule.status === "paused" ? "paused" : ended ? "finished" : "active";

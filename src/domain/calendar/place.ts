@@ -94,10 +94,10 @@ function isOwnInstant({ rule, startAt, endAt }: ScheduleCalendars, at: Instant):
 
 type Exclusion = { reason: string; onExcluded: CalendarUse["onExcluded"]; zone: Zone; day: number };
 
-function exclusionOf({ uses, zones }: ScheduleCalendars, member: Member, at: Instant): Exclusion | undefined {
+function exclusionOf(calendars: ScheduleCalendars, member: Member, at: Instant): Exclusion | undefined {
   const t = Math.floor(at / 1000);
-  for (const { calendar, onExcluded } of uses) {
-    const zone = member.zone ?? zones.findZone(calendar.zone) ?? zones.findZone("UTC")!;
+  for (const { calendar, onExcluded } of calendars.uses) {
+    const zone = zoneOf(calendars, member, calendar);
     const day = Math.floor((t + offsetAt(zone, t)) / DAY_SECONDS);
     const reason = calendar.reasonOn(day);
     if (reason !== undefined) return { reason, onExcluded, zone, day };
@@ -109,8 +109,13 @@ function exclusionOf({ uses, zones }: ScheduleCalendars, member: Member, at: Ins
 function shift(calendars: ScheduleCalendars, member: Member, nominalAt: Instant, zone: Zone): Instant | undefined {
   const wall = wallOf(member, zone, nominalAt);
   const ms = nominalAt - Math.floor(nominalAt / 1000) * 1000;
+  const judging = calendars.uses.filter((use) => zoneOf(calendars, member, use.calendar) === zone);
   for (let days = 1; days <= FURTHEST_DAYS; days++) {
-    const dueAt = instantOfWall(zone, wall + days * DAY_SECONDS, ms);
+    const shifted = wall + days * DAY_SECONDS;
+    const day = Math.floor(shifted / DAY_SECONDS);
+    if (judging.some((use) => use.calendar.reasonOn(day) !== undefined)) continue;
+    const dueAt = instantOfWall(zone, shifted, ms);
+    // Its date may be another one, in the zone of another calendar or where a zone left a whole day out.
     if (dueAt > nominalAt && exclusionOf(calendars, member, dueAt) === undefined) return dueAt;
   }
   return undefined;
@@ -152,11 +157,15 @@ function isShiftedTo(calendars: ScheduleCalendars, member: Member, at: Instant, 
   return found?.onExcluded === "shift" && shift(calendars, member, at, found.zone) === dueAt;
 }
 
+/** In whose zone an instant of the member has the date that the calendar judges. */
+function zoneOf({ zones }: ScheduleCalendars, member: Member, calendar: Calendar): Zone {
+  return member.zone ?? zones.findZone(calendar.zone) ?? zones.findZone("UTC")!;
+}
+
 /** Whose clocks a shift of this member's instants may keep to. */
-function zonesOf({ uses, zones }: ScheduleCalendars, member: Member): Zone[] {
-  if (member.zone !== undefined) return [member.zone];
-  const names = uses.filter((use) => use.onExcluded === "shift").map((use) => use.calendar.zone);
-  return [...new Set(names)].map((name) => zones.findZone(name) ?? zones.findZone("UTC")!);
+function zonesOf(calendars: ScheduleCalendars, member: Member): Set<Zone> {
+  const shifting = calendars.uses.filter((use) => use.onExcluded === "shift");
+  return new Set(shifting.map((use) => zoneOf(calendars, member, use.calendar)));
 }
 
 function timeOfDay(wall: number): number {

@@ -2,6 +2,7 @@ import { createSchedule } from "../../../authority/schedules/create-schedule.ts"
 import { showId } from "../../../kernel/ids.ts";
 import { WRITERS } from "../../context.ts";
 import { SCHEDULE_BODY } from "../../examples.ts";
+import { unknownCalendar } from "../../input/calendars.ts";
 import { checkWindow, checkWork, ruleProblem } from "../../input/check-work.ts";
 import { idempotencyHeaders, scheduleFields } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
@@ -28,7 +29,14 @@ export const createScheduleRoute = defineRoute({
     description: "The schedule, also when it was created by an earlier request with this key",
     schema: scheduleSchema,
   },
-  problems: ["invalid-rule", "unknown-job", "payload-too-large", "request-key-reused", "schedule-key-taken"],
+  problems: [
+    "invalid-rule",
+    "unknown-job",
+    "unknown-calendar",
+    "payload-too-large",
+    "request-key-reused",
+    "schedule-key-taken",
+  ],
   async handle(call, context, caller) {
     const { name, key, labels, managedBy, notes, payload } = call.body;
     const definition = definitionOf(call.body);
@@ -69,6 +77,8 @@ export const createScheduleRoute = defineRoute({
         });
       case "invalid":
         throw ruleProblem(outcome.fault, definition.rule, context.zones);
+      case "unknown-calendar":
+        throw await unknownCalendar(context, caller.tenantId, definition, outcome.name);
     }
   },
 });

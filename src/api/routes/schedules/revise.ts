@@ -3,6 +3,7 @@ import { reviseSchedule } from "../../../authority/schedules/revise-schedule.ts"
 import type { Definition, Payload } from "../../../domain/definition.ts";
 import type { Uuid } from "../../../kernel/ids.ts";
 import type { ApiContext, Caller } from "../../context.ts";
+import { unknownCalendar } from "../../input/calendars.ts";
 import { checkWindow, checkWork, ruleProblem } from "../../input/check-work.ts";
 import { presentSchedule, scheduleSchema } from "../../present/schedule.ts";
 import { fieldProblem, Problem, type ProblemCode } from "../../problem.ts";
@@ -27,6 +28,7 @@ export const reviseProblems: ProblemCode[] = [
   "not-found",
   "invalid-rule",
   "unknown-job",
+  "unknown-calendar",
   "payload-too-large",
   "revision-conflict",
 ];
@@ -99,5 +101,7 @@ export async function revise(
       throw noSuchSchedule(ref);
     case "invalid":
       throw ruleProblem(outcome.fault, change.definition.rule, context.zones);
+    case "unknown-calendar":
+      throw await unknownCalendar(context, caller.tenantId, change.definition, outcome.name);
   }
 }
