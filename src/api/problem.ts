@@ -37,11 +37,6 @@ export const PROBLEMS = {
     "The tenant has no such calendar",
     "`GET /v1/calendars` lists them; `PUT /v1/calendars/{name}` makes one.",
   ),
-  "unknown-calendar": refuse(
-    400,
-    "The tenant has no such calendar",
-    "`GET /v1/calendars` lists them; `PUT /v1/calendars/{name}` makes one.",
-  ),
   unauthenticated: refuse(
     401,
     "A valid API key is needed",
