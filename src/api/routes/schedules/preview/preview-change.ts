@@ -1,0 +1,102 @@
+import { z } from "zod";
+import { previewOf } from "../../../../domain/preview/answer.ts";
+import { changedFields } from "../../../../domain/preview/field-diff.ts";
+import { compareNext } from "../../../../domain/preview/instant-diff.ts";
+import { READERS } from "../../../context.ts";
+import { PREVIEW_CHANGE_BODY } from "../../../examples.ts";
+import { checkWork } from "../../../input/check-work.ts";
+import { scheduleParams, shownInstant } from "../../../input/fields.ts";
+import { noFields } from "../../../input/no-fields.ts";
+import { fieldChanges, presentFields } from "../../../present/change.ts";
+import { showInstant } from "../../../present/instant.ts";
+import { bothInstants, presentInstant } from "../../../present/schedule.ts";
+import { getSchedule } from "../../../resolve.ts";
+import { defineRoute } from "../../../route.ts";
+import { patched, patchFields } from "../patched.ts";
+import { presentPreview, previewSchema } from "./answer.ts";
+import { quoteFeasibility } from "./feasibility.ts";
+import { previewQuestion } from "./preview-new.ts";
+import { findTimetable, getTimetable } from "./timetable.ts";
+
+const diffSchema = z.strictObject({
+  against: z.int().describe("The revision it is compared with: the current one"),
+  ...fieldChanges,
+  stay: z
+    .array(
+      bothInstants.extend({
+        movedFrom: shownInstant.optional().describe("When it was due, where that changes"),
+        movedTo: shownInstant.optional().describe("When it would be due"),
+      }),
+    )
+    .describe("Nominal instants, among the next ones of both, that the schedule keeps"),
+  vanish: z.array(bothInstants).describe("Of its next instants, those it would lose"),
+  appear: z.array(bothInstants).describe("Of the next instants after the change, those that are new"),
+});
+
+export const previewChangeRoute = defineRoute({
+  method: "post",
+  path: "/v1/schedules/{schedule}/preview",
+  tag: "schedules",
+  summary: "Say what a change of a schedule would do, before it is made",
+  description:
+    "The body is that of a PATCH, without a revision; `{}` previews the schedule as it is. Nothing is changed.",
+  roles: READERS,
+  params: scheduleParams,
+  query: noFields,
+  body: patchFields.extend(previewQuestion),
+  example: PREVIEW_CHANGE_BODY,
+  answer: {
+    kind: "ok",
+    description: "The next instants after the change, and how they differ from those of the current revision",
+    schema: previewSchema.extend({ diff: diffSchema }),
+  },
+  problems: ["not-found", "invalid-rule", "unknown-job", "payload-too-large"],
+  async handle({ params, body, sentBody }, context, caller) {
+    const current = await getSchedule(context, caller, params.schedule);
+    const { changed, definition, payload } = patched(current, body, sentBody);
+    checkWork(context, definition, payload);
+    const after = await getTimetable(context, caller, definition, current.id);
+    const question = { fromAt: body.from ?? context.clock.now(), count: body.count };
+    const preview = previewOf(definition, after, context.zones, question);
+    const [feasibility, before] = await Promise.all([
+      quoteFeasibility(context, {
+        tenantId: caller.tenantId,
+        class: definition.class,
+        dueAts: preview.runs.map((run) => run.dueAt),
+        exceptId: current.id,
+      }),
+      findTimetable(context, caller, current.definition, current.id),
+    ]);
+    const { name, labels, notes, managedBy } = current;
+    const described = { name, labels, notes, managedBy };
+    const fields = changedFields(
+      { ...described, ...current.definition, payload: current.payload },
+      { ...described, ...pickDescribed(changed), ...definition, payload },
+    );
+    const instants = compareNext(before, after, question.fromAt, question.count);
+    const oldShown = (at: number) => presentInstant(at, current.definition.rule, context.zones);
+    const newShown = (at: number) => presentInstant(at, definition.rule, context.zones);
+    return {
+      kind: "ok",
+      body: {
+        ...presentPreview(preview, feasibility, context.zones.version),
+        diff: {
+          against: current.revision,
+          ...presentFields(fields),
+          stay: instants.stay.map(({ at, movedFrom, movedTo }) => ({
+            ...newShown(at),
+            ...(movedFrom === undefined ? {} : { movedFrom: showInstant(movedFrom) }),
+            ...(movedTo === undefined ? {} : { movedTo: showInstant(movedTo) }),
+          })),
+          vanish: instants.vanish.map(oldShown),
+          appear: instants.appear.map(newShown),
+        },
+      },
+    };
+  },
+});
+
+function pickDescribed(changed: object): object {
+  const named = ["name", "labels", "notes", "managedBy"];
+  return Object.fromEntries(Object.entries(changed).filter(([field]) => named.includes(field)));
+}
