@@ -2,11 +2,10 @@ import { toLocal } from "./recurrence/local.ts";
 import type { Rule } from "./recurrence/rule.ts";
 import type { ZoneSource } from "./recurrence/zone-source.ts";
 
-/** The zone whose clock a rule reads, or undefined for rules of elapsed time. */
+/** The zone whose clock a rule reads (the first, where several are joined); undefined for rules of elapsed time. */
 export function zoneOf(rule: Rule): string | undefined {
-  if (rule.kind === "cron") return rule.zone;
-  if (rule.kind === "once" && "zone" in rule) return rule.zone;
-  return undefined;
+  if (rule.kind === "anyOf") return rule.rules.map(zoneOf).find((zone) => zone !== undefined);
+  return "zone" in rule ? rule.zone : undefined;
 }
 
 /** An instant (epoch ms) of the rule in RFC 9557, in the zone that people think in when they read its instants. */

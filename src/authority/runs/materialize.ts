@@ -1,7 +1,5 @@
 import type { MaterializationPlan } from "../../domain/materialization.ts";
 import { concernOf } from "../../domain/overlap.ts";
-import { toLocal } from "../../domain/recurrence/local.ts";
-import { zoneOf } from "../../domain/rule-zone.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import { bug } from "../../kernel/errors.ts";
 import type { Uuid } from "../../kernel/ids.ts";
@@ -20,9 +18,11 @@ import { type LiveRun, lockOpenRunsOf } from "../../store/rows/live-runs.ts";
 import type { OutboxRow } from "../../store/rows/outbox.ts";
 import type { Authority } from "../authority.ts";
 import { loadPlacings } from "../calendars/placings.ts";
+import { localToRemember } from "../timezones/onward.ts";
+import { planAnew } from "../timezones/replan.ts";
 import { bringToLife, type DispatchPlan } from "./bear.ts";
 import { endingOfWaiting } from "./making-way.ts";
-import { type CursorPlan, type MissedAnswer, planCursor } from "./plan-cursor.ts";
+import { type CursorPlan, FAULT_RETRY_MS, type MissedAnswer, planCursor } from "./plan-cursor.ts";
 
 export type Materialized = {
   runs: number;
@@ -43,8 +43,6 @@ export type Materialized = {
 
 /** Births of one transaction: past this it plans no further cursor, so that it ends well before its deadline. */
 const BIRTH_BUDGET = 3_000;
-/** A rule that cannot be computed is tried again after this, always: what cures it (a release, tz data) comes at any time. */
-const FAULT_RETRY_MS = 60_000;
 
 const READ_SETTING = sql(
   "materialize_read_setting",
@@ -79,11 +77,12 @@ export async function materialize(
 export async function settleLocked(
   authority: Authority,
   tx: Transaction,
-  cursors: readonly CursorRow[],
+  locked: readonly CursorRow[],
   dispatch: DispatchPlan,
   missed: MissedAnswer = {},
 ): Promise<Materialized> {
   await authority.faults.reach("materialize:cursors-locked");
+  const cursors = await planAnew(authority, tx, locked);
   const revisions = cursors.map((cursor) => ({ scheduleId: cursor.schedule_id, revision: cursor.revision }));
   await authority.revisions.load(tx, revisions);
   const { open, undecided } = await lockOpenRunsOf(
@@ -121,7 +120,7 @@ export async function settleLocked(
     births += made.runs.length;
   }
   const plans = await insertPlanned(tx, planned, existing, plan, nowAt);
-  const intents = await writePlans(authority, tx, plans, open, nowAt, dispatch);
+  const intents = await writePlans(authority, tx, { plans, cursors, open }, nowAt, dispatch);
   await placings.record(tx);
   await setAside(authority, tx, cursors, plans, nowAt);
   const skips = plans.reduce((sum, one) => sum + one.skips.length + one.ranges.length, 0);
@@ -173,11 +172,15 @@ async function insertPlanned(
 async function writePlans(
   authority: Authority,
   tx: Transaction,
-  plans: readonly CursorPlan[],
-  open: ReadonlyMap<Uuid, readonly LiveRun[]>,
+  settling: {
+    plans: readonly CursorPlan[];
+    cursors: readonly CursorRow[];
+    open: ReadonlyMap<Uuid, readonly LiveRun[]>;
+  },
   nowAt: Instant,
   dispatch: DispatchPlan,
 ): Promise<OutboxRow[]> {
+  const { plans, cursors, open } = settling;
   if (plans.length === 0) return [];
   // First what makes way: its guards are given to the new runs below.
   await endRuns(
@@ -207,6 +210,7 @@ async function writePlans(
     nowAt,
     dispatch,
   );
+  const known = new Map(cursors.map((cursor) => [cursor.schedule_id, cursor]));
   // What still cannot be computed moves nothing: not even the local time that is remembered of its last instant.
   const moved = plans.filter(
     (plan) => plan.fault === undefined || plan.next.lastNominalAt !== (plan.cursor.lastNominalAt ?? null),
@@ -218,11 +222,12 @@ async function writePlans(
       nextRunAt: plan.next.runAt,
       nextDueAt: plan.next.dueAt,
       lastNominalAt: plan.next.lastNominalAt,
-      lastNominalLocal: localOf(authority, plan),
+      lastNominalLocal: localToRemember(authority, known.get(plan.cursor.scheduleId)!, plan.next.lastNominalAt),
       runsMade: plan.next.runsMade,
       catchUp: plan.next.catchUp,
       awaitsEnd: plan.next.awaitsEnd ?? false,
     })),
+    authority.tzVersion,
   );
   const finished = plans.filter((plan) => plan.finished).map((plan) => plan.cursor.scheduleId);
   await setScheduleStatus(tx, finished, "finished", nowAt);
@@ -236,16 +241,6 @@ function makingWay(plan: MaterializationPlan, open: readonly LiveRun[], nowAt: I
     ...plan.superseded.map((id) => endingOfWaiting(find(id), "skipped", nowAt)),
     ...plan.canceled.map((id) => endingOfWaiting(find(id), "canceled", nowAt)),
   ];
-}
-
-/** The nominal local time is kept, so that a change of tz data neither doubles nor loses a local appointment. */
-function localOf(authority: Authority, plan: MaterializationPlan): string | null {
-  const at = plan.next.lastNominalAt;
-  if (at === null) return null;
-  const { definition } = authority.revisions.get(plan.cursor);
-  const zone = zoneOf(definition.rule);
-  // A zone that the tz data has lost shows no local time.
-  return zone === undefined || authority.zones.findZone(zone) === undefined ? null : toLocal(zone, at, authority.zones);
 }
 
 /** Sets aside, visibly, the schedules whose rules cannot be computed; they are tried again by themselves. */

@@ -7,7 +7,6 @@ import {
   planMaterialization,
 } from "../../domain/materialization.ts";
 import type { RuleFault } from "../../domain/recurrence/fault.ts";
-import { nextAfter } from "../../domain/recurrence/next.ts";
 import type { SkipReason } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import { messageOf } from "../../kernel/errors.ts";
@@ -16,9 +15,13 @@ import { type CursorRow, isNextUnknown } from "../../store/rows/cursors.ts";
 import type { LiveRun } from "../../store/rows/live-runs.ts";
 import type { Authority } from "../authority.ts";
 import { MissingCalendar, type Placings } from "../calendars/placings.ts";
+import { onwardFrom } from "../timezones/onward.ts";
 
 /** What to do about instants missed for a known cause, where it is not the schedule's own misfire policy. */
 export type MissedAnswer = { misfire?: Partial<Misfire>; reason?: SkipReason };
+
+/** A rule that cannot be computed is tried again after this, always: what cures it (a release, tz data) comes at any time. */
+export const FAULT_RETRY_MS = 60_000;
 
 /** `fault`: why the rule cannot be computed, so that what comes after this plan is not known. */
 export type CursorPlan = MaterializationPlan & { fault?: string };
@@ -60,7 +63,7 @@ export function planCursor(
   try {
     const compiled = authority.revisions.rule(revision.definition);
     if (!compiled.ok) throw new Error(sentenceOf(compiled.fault));
-    const next = (at: Instant) => nextAfter(compiled.rule, at);
+    const next = onwardFrom(cursor, compiled.rule);
     const nextRunAt = cursor.next_run_at ?? bounded(next, definition)(cursor.last_nominal_at ?? nowAt);
     if (nextRunAt === null || nextRunAt > nowAt) {
       const offsetMs = nextRunAt === null ? 0 : (offsetOf(cursor.schedule_id, definition, next)?.(nextRunAt) ?? 0);

@@ -38,7 +38,7 @@ export async function pauseSchedule(
       nextDueAt: null,
       lastNominalAt: cursor.last_nominal_at,
       chain: undefined,
-      tzVersion: authority.tzVersion,
+      tzVersion: cursor.tz_version,
       fault: unknownNext(cursor, null),
     });
     await writeAudit(tx, { tenantId, actor, action: "schedule.pause", subject: scheduleId, after: { note } });

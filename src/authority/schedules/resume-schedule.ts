@@ -54,7 +54,7 @@ export async function resumeSchedule(
       nextDueAt: dueAtOf(authority, scheduleId, before.definition, cursor.next_run_at),
       lastNominalAt: cursor.last_nominal_at,
       chain: undefined,
-      tzVersion: authority.tzVersion,
+      tzVersion: cursor.tz_version,
       fault: unknownNext(cursor, nowAt),
     });
     const due = (await lockCursor(tx, scheduleId))!;

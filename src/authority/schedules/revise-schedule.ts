@@ -87,7 +87,7 @@ export async function reviseSchedule(
       nextDueAt: status === "active" ? dueAtOf(authority, scheduleId, definition, next.nextRunAt) : null,
       lastNominalAt: next.newChain ? null : now.cursor.last_nominal_at,
       chain: next.newChain ? { startedAt: nowAt, reason: "revised" } : undefined,
-      tzVersion: authority.tzVersion,
+      tzVersion: next.newChain ? authority.tzVersion : now.cursor.tz_version,
       fault,
     });
     await fitGuards(tx, scheduleId, before.definition, definition, nowAt);

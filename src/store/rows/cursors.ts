@@ -12,7 +12,12 @@ export type CursorRow = {
   revision: number;
   next_run_at: Instant | null;
   next_due_at: Instant | null;
+  chain_started_at: Instant;
   last_nominal_at: Instant | null;
+  /** The highest local time served up to the last nominal instant, by the tz data of the time (RFC 9557). */
+  last_nominal_local: string | null;
+  /** The tz data that computed next_run_at. */
+  tz_version: string;
   runs_made: bigint;
   catch_up_until: Instant | null;
   caught_up: number;
@@ -28,8 +33,8 @@ export function isNextUnknown(cursor: Pick<CursorRow, "next_run_at" | "fault">):
   return cursor.next_run_at === null && cursor.fault !== null;
 }
 
-const COLUMNS = `schedule_id, tenant_id, revision, next_run_at, next_due_at, last_nominal_at, runs_made, catch_up_until,
-  caught_up, catch_up_reason, awaits_end, fault, fault_retry_at`;
+const COLUMNS = `schedule_id, tenant_id, revision, next_run_at, next_due_at, chain_started_at, last_nominal_at,
+  last_nominal_local, tz_version, runs_made, catch_up_until, caught_up, catch_up_reason, awaits_end, fault, fault_retry_at`;
 
 const LOCK_SKIPPING = sql(
   "cursors_lock_skipping",
@@ -71,8 +76,8 @@ const ADVANCE = sql(
   `update schedule_cursor c
       set next_run_at = a.next_run_at, next_due_at = a.next_due_at, last_nominal_at = a.last_nominal_at,
           last_nominal_local = a.last_nominal_local, runs_made = a.runs_made, catch_up_until = a.catch_up_until,
-          caught_up = a.caught_up, catch_up_reason = a.catch_up_reason, awaits_end = a.awaits_end, fault = null,
-          fault_retry_at = null
+          caught_up = a.caught_up, catch_up_reason = a.catch_up_reason, awaits_end = a.awaits_end,
+          tz_version = $11, fault = null, fault_retry_at = null
      from unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[], $4::timestamptz[], $5::text[], $6::bigint[],
                  $7::timestamptz[], $8::int[], $9::text[], $10::boolean[])
        as a (schedule_id, next_run_at, next_due_at, last_nominal_at, last_nominal_local, runs_made, catch_up_until,
@@ -133,7 +138,7 @@ export type Advance = {
   awaitsEnd: boolean;
 };
 
-export async function advanceCursors(tx: Queryable, advances: readonly Advance[]): Promise<void> {
+export async function advanceCursors(tx: Queryable, advances: readonly Advance[], tzVersion: string): Promise<void> {
   if (advances.length === 0) return;
   await tx.query(ADVANCE, [
     advances.map((one) => one.scheduleId),
@@ -146,6 +151,7 @@ export async function advanceCursors(tx: Queryable, advances: readonly Advance[]
     advances.map((one) => one.catchUp?.done ?? 0),
     advances.map((one) => one.catchUp?.reason ?? null),
     advances.map((one) => one.awaitsEnd),
+    tzVersion,
   ]);
 }
 

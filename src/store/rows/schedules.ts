@@ -50,7 +50,8 @@ const UPDATE_CURSOR = sql(
   `update schedule_cursor
       set revision = $2, next_run_at = $3, next_due_at = $4, last_nominal_at = $5, chain_started_at = coalesce($6, chain_started_at),
           chain_reason = coalesce($7, chain_reason), tz_version = $8, fault = $9, fault_retry_at = $10,
-          awaits_end = $11, catch_up_until = null, caught_up = 0, catch_up_reason = null
+          awaits_end = $11, last_nominal_local = case when $6 is null then last_nominal_local end,
+          catch_up_until = null, caught_up = 0, catch_up_reason = null
     where schedule_id = $1`,
 );
 
