@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { type ClientOptions, createHttp, pathOf } from "./http.ts";
 import type {
   Attempt,
+  Ledger,
   ResultLink,
   Run,
   RunMade,
@@ -26,6 +27,8 @@ export type RunFilters = {
   after?: string;
 };
 
+export type LedgerPeriod = { from?: string; to?: string; limit?: number; after?: string };
+
 /**
  * A client of the HTTP API. Schedules are named by id or by `key:<key>`. Lists answer one page; pass its `next` as
  * `after`. Throws ApiProblem when the API refuses, NoAnswer when there is none.
@@ -42,6 +45,8 @@ export type Client = {
     delete(schedule: string): Promise<ScheduleDeleted>;
     /** Runs it now, once for an `idempotencyKey`; without one, one is made for this call. */
     run(schedule: string, idempotencyKey?: string): Promise<RunMade>;
+    /** Every nominal instant of a period, the last day by default. */
+    ledger(schedule: string, period?: LedgerPeriod): Promise<Ledger>;
   };
   runs: {
     list(filters?: RunFilters): Promise<RunPage>;
@@ -74,6 +79,7 @@ export function createClient(options: ClientOptions): Client {
           headers: { "idempotency-key": idempotencyKey },
           body: "{}",
         }),
+      ledger: (schedule, period = {}) => http.call({ path: pathOf`/v1/schedules/${schedule}/ledger`, query: period }),
     },
     runs: {
       list: (filters = {}) => http.call({ path: "/v1/runs", query: filters }),

@@ -91,3 +91,35 @@ export type ScheduleDraft = {
   labels?: Record<string, string>;
   payloadJson?: string;
 };
+
+type Both = { at: string; local: string };
+type Count = { value: number; capped: boolean };
+export type LedgerItem =
+  | (Both & {
+      kind: "ran" | "pending" | "skipped";
+      runId: string;
+      state: RunState;
+      outcome: { attempts: number; startedAt: string | null; finishedAt: string | null; error: Fault | null } | null;
+      reason: string | null;
+      trigger: string;
+      revision: number;
+    })
+  /** Many skipped instants in a row; `backfilled` of them have become runs since and are listed after it. */
+  | (Both & { kind: "range"; to: Both; instants: number | null; backfilled: number; reason: string; revision: number });
+
+/** Every nominal instant of a period, a page at a time. `complete` and `counts` are of the whole period up to `verifiedTo`. */
+export type Ledger = {
+  scheduleId: string;
+  from: string;
+  to: string;
+  complete: boolean;
+  verifiedTo: string;
+  decidedTo: string | null;
+  holes: { kind: string; after: string | null; before: string | null; expected: string }[];
+  counts: { ran: Count; pending: Count; skipped: Count };
+  recomputed: "agrees" | "differs" | "not-applicable";
+  notes: string[];
+  items: LedgerItem[];
+  next: string | null;
+  watermark: string;
+};

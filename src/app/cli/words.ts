@@ -3,7 +3,7 @@ import type { Rule, Schedule } from "../../client/types.ts";
 /** How tables say things. No clock and no zone of this machine is asked: instants are the server's. */
 
 /** `2026-11-30T09:00:00-05:00[America/New_York]` as people read it. */
-function showLocal(local: string): string {
+export function showLocal(local: string): string {
   const parts = /^(\d{4}-\d\d-\d\d)T([\d:.]+)([+-]\d\d:\d\d|Z)\[(.+)\]$/.exec(local);
   return parts === null ? local : `${parts[1]} ${parts[2]} ${parts[3]} ${parts[4]}`;
 }

@@ -29,7 +29,7 @@ const segmentsOf = (links: string) => `
   segments as (
     select schedule_id, min(from_at) as from_at, max(to_at) as to_at,
            min(prev_scheduled_at) filter (where begins = 1) as prev_at,
-           min(revision) filter (where begins = 1) as revision
+           min(revision) as revision -- the first link's: only a backfill gives a link another, and a later one
       from numbered group by schedule_id, segment)
   select schedule_id as "scheduleId", from_at as "fromAt", to_at as "toAt", prev_at as "prevAt", revision,
          ${isBackfilled("schedule_id", "prev_at")} as "isPrevBackfilled"

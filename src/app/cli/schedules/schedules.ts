@@ -7,6 +7,7 @@ import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
 import { showJob, showNext, showRule, showUtc } from "../words.ts";
 import { changeScheduleCommands } from "./change-schedule.ts";
 import { createScheduleCommand } from "./create-schedule.ts";
+import { ledgerCommand } from "./ledger.ts";
 import { readScheduleRef } from "./schedule-ref.ts";
 
 type ListOptions = ClientOptions & { status?: string; fault?: boolean; label?: string; limit: string; after?: string };
@@ -19,6 +20,7 @@ Examples:
   punctual schedules list --status paused
   punctual schedules get key:sales-report
   punctual schedules run key:sales-report
+  punctual schedules ledger key:sales-report --from 2026-10-01T00:00:00Z
   punctual schedules create --name "Sales" --cron "0 9 * * 1-5" --tz America/New_York --job report.run-summary@1`,
   );
 
@@ -53,6 +55,7 @@ Examples:
     }),
   );
 
+  ledgerCommand(group, act);
   createScheduleCommand(group, act);
   changeScheduleCommands(group, act);
 }
