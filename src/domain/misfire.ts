@@ -286,12 +286,25 @@ function startOfNewest(knownAt: Instant, beforeAt: Instant, most: number, next: 
     return true;
   };
   let many = knownAt;
-  if (isFew(many)) return many;
-  for (let none = beforeAt - 1; ; ) {
+  let none = beforeAt - 1;
+  let few: Instant | undefined;
+  for (let backMs = 1000; beforeAt - backMs > knownAt; backMs *= 2) {
+    const found = next(beforeAt - backMs);
+    if (found === null || found >= beforeAt) none = beforeAt - backMs;
+    else if (isFew(found)) few = found;
+    else {
+      many = found;
+      break;
+    }
+  }
+  if (many === knownAt && isFew(many)) return many;
+  // A crowd between one step back and the next: halve the way, until it is parted.
+  while (few === undefined) {
     const middle = many + Math.floor((none - many) / 2);
     const found = next(middle);
     if (found === null || found >= beforeAt) none = middle;
-    else if (isFew(found)) return found;
+    else if (isFew(found)) few = found;
     else many = found;
   }
+  return few;
 }
