@@ -41,6 +41,7 @@ export function createRelay(options: {
       await windows.refresh();
       const publication = await publishOutbox(authority, windows.slots);
       quiet = publication.held === 0 && publication.rows.length === 0 && publication.nextAt === null;
+      await authority.faults.reach("relay:committed");
       const did = await publishMarked(publication.rows, publication.epoch);
       const processNow = authority.clock.now();
       const dueAt = publication.nextAt === null ? undefined : processNow + (publication.nextAt - publication.nowAt);

@@ -57,6 +57,7 @@ export function createScanner(options: {
       if (clock.monotonic() >= untilMs) return { ...all, stillDue: true };
       await windows.refresh();
       const done = await materialize(authority, rest, windows);
+      await authority.faults.reach("scanner:committed");
       await publishMarked(done.intents, done.epoch);
       if (done.intents.some((row) => row.published_at === null)) authority.signals.outboxGrew(done.nowAt);
       all.did += done.runs + done.skips;

@@ -17,6 +17,7 @@ import {
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { createWorld } from "../support/world.ts";
 import { createLedger } from "./ledger.ts";
+import { randomFrom } from "./random.ts";
 
 const redis = redisAvailable ? testRedis() : undefined;
 
@@ -85,17 +86,6 @@ test.concurrent("runs of a worker that was killed in the middle are tried again 
   ]);
 }, 60_000);
 
-/** The same "random" moments in every run (mulberry32). */
-function moments(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 test.concurrent("schedulers that are killed again and again lose no instant and double none", async ({
   onTestFinished,
 }) => {
@@ -114,7 +104,7 @@ test.concurrent("schedulers that are killed again and again lose no instant and 
       dueAgoMs: 0,
     });
   }
-  const random = moments(7);
+  const random = randomFrom(7);
   let child = await spawn(["scheduler"]);
   for (let kills = 0; kills < KILLS; kills++) {
     const next = spawn(["scheduler"]);

@@ -13,6 +13,7 @@ import type { Authority } from "../../src/authority/authority.ts";
 import { createSchedule } from "../../src/authority/schedules/create-schedule.ts";
 import { definitionSchema, type Payload } from "../../src/domain/definition.ts";
 import { createRegistry, type DefinedJob } from "../../src/handlers/registry.ts";
+import type { FaultPoints } from "../../src/kernel/faults.ts";
 import { mintId, type Uuid } from "../../src/kernel/ids.ts";
 import { type Service, startAll, stopAll } from "../../src/kernel/service.ts";
 import { makeTemporaryFolder } from "./temporary-folder.ts";
@@ -32,6 +33,8 @@ export type NodeOptions = {
   redis?: { url: string; prefix: string } | undefined;
   /** Settings by their names; beside them short leases and no log. */
   config?: Record<string, string>;
+  /** A fault point at which the process kills itself, without a word. For spawnNode alone. */
+  killAt?: string;
 };
 
 /** One process of the system, or what would be one: roles with connections of their own. */
@@ -60,7 +63,7 @@ export async function startNode(
   options: NodeOptions & { jobs?: readonly DefinedJob[]; directory?: string },
 ): Promise<Node> {
   const directory = options.directory ?? makeTemporaryFolder("punctual-node-");
-  const core = createCore(configOf(options, directory), options.roles.join("+"));
+  const core = doomed(createCore(configOf(options, directory), options.roles.join("+")), options.killAt);
   await openCore(core);
   const services = options.roles.flatMap((role): Service[] =>
     role === "worker" ? workerRole(core, createRegistry(options.jobs ?? [])) : servicesOf(role, core),
@@ -78,6 +81,14 @@ export async function startNode(
       return stopping;
     },
   };
+}
+
+function doomed(core: Core, point: string | undefined): Core {
+  if (point === undefined) return core;
+  const faults: FaultPoints = {
+    reach: (name) => (name === point ? void process.kill(process.pid, "SIGKILL") : undefined),
+  };
+  return { ...core, authority: { ...core.authority, faults } };
 }
 
 const CHILD = fileURLToPath(new URL("../fault/role-child.ts", import.meta.url));
