@@ -25,6 +25,12 @@ export const BACKFILL_BODY = {
   reason: "The scheduler was down for a week",
 } as const;
 
+export const CALENDAR_BODY = {
+  dates: [{ date: "2026-11-27", name: "Day after Thanksgiving" }],
+  ranges: [{ from: "2026-12-28", to: "2026-12-31", name: "Closed between the years" }],
+  yearly: [{ date: "12-25", name: "Christmas" }],
+};
+
 const work = {
   job,
   class: "short",
@@ -60,6 +66,22 @@ export const SCHEDULE = {
   updatedAt: "2026-09-30T16:20:00.123456Z",
   source: "authority",
 } as const;
+
+export const LISTED_CALENDAR = {
+  name: "company-holidays",
+  version: 3,
+  actor: "key:pk_demo",
+  createdAt: "2026-09-30T16:20:00.123Z",
+  entries: 3,
+} as const;
+
+const { entries: _entries, ...calendarVersion } = LISTED_CALENDAR;
+export const CALENDAR = {
+  ...calendarVersion,
+  ...CALENDAR_BODY,
+  weekend: ["saturday", "sunday"] as const,
+  source: "authority" as const,
+};
 
 export const REVISION = { revision: 1, actor: "key:pk_demo", createdAt: SCHEDULE.createdAt, ...definition } as const;
 

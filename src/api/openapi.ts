@@ -56,6 +56,7 @@ export function createOpenApi(routes: readonly Route[], info: { version: string;
     security: [{ apiKey: [] }],
     tags: [
       { name: "schedules", description: "What is to run, and when" },
+      { name: "calendars", description: "Days on which schedules do not run" },
       { name: "runs", description: "What ran, runs and will run" },
       {
         name: "operations",

@@ -72,6 +72,16 @@ export const PROBLEMS = {
     "The schedule was changed meanwhile",
     "`current` is the schedule as it is now: apply the change to it and send its revision.",
   ),
+  "calendar-conflict": refuse(
+    409,
+    "The calendar was changed meanwhile",
+    "`current` is the calendar as it is now (null: there is none): apply the change to it and send its version.",
+  ),
+  "calendar-in-use": refuse(
+    409,
+    "Schedules use the calendar",
+    "`scheduleIds` are some of them. Take it out of their `calendars`, or delete them.",
+  ),
   "schedule-not-active": refuse(409, "The schedule is finished or deleted", "`status` says what it is."),
   overlap: refuse(
     409,

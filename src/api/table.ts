@@ -1,4 +1,9 @@
 import type { Route } from "./route.ts";
+import { deleteCalendarRoute } from "./routes/calendars/delete.ts";
+import { getCalendarRoute } from "./routes/calendars/get.ts";
+import { listCalendarsRoute } from "./routes/calendars/list.ts";
+import { putCalendarRoute } from "./routes/calendars/put.ts";
+import { listCalendarVersionsRoute } from "./routes/calendars/versions.ts";
 import { cancelOperationRoute } from "./routes/operations/cancel.ts";
 import { getOperationRoute } from "./routes/operations/get.ts";
 import { listOperationsRoute } from "./routes/operations/list.ts";
@@ -47,6 +52,11 @@ export const ROUTES: readonly Route[] = [
   runNowRoute,
   listRunsOfScheduleRoute,
   getLedgerRoute,
+  listCalendarsRoute,
+  getCalendarRoute,
+  putCalendarRoute,
+  deleteCalendarRoute,
+  listCalendarVersionsRoute,
   createRunRoute,
   listRunsRoute,
   getRunRoute,

@@ -37,7 +37,7 @@ describe("an example of the reference page", () => {
       expect(route.example, route.path).toBeDefined();
       const answer = await send(
         route.method.toUpperCase(),
-        route.path.replace("{schedule}", made),
+        route.path.replace("{schedule}", made).replace("{calendar}", "company-holidays"),
         // PUT has made the second revision by then.
         route.method === "patch" ? { ...(route.example as object), expectedRevision: 2 } : route.example,
       );
@@ -51,7 +51,16 @@ describe("an example of the reference page", () => {
     const { schemas } = document.components as { schemas: Record<string, { example?: unknown }> };
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
     ajv.addSchema({ $id: "root", ...document });
-    for (const name of ["Schedule", "ScheduleRevision", "Run", "RunListItem", "Attempt", "Problem"]) {
+    for (const name of [
+      "Schedule",
+      "ScheduleRevision",
+      "Run",
+      "RunListItem",
+      "Attempt",
+      "Calendar",
+      "CalendarListItem",
+      "Problem",
+    ]) {
       expect(schemas[name]?.example, name).toBeDefined();
       const fits = ajv.compile({ $ref: `root#/components/schemas/${name}` });
       expect(fits(schemas[name]!.example), `${name}: ${JSON.stringify(fits.errors)}`).toBe(true);

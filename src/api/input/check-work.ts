@@ -63,6 +63,12 @@ function ofRule({ field, message, found, allowed, suggestion }: RuleFault): Fiel
   };
 }
 
+/** Refuses a zone that the tz database does not have, in the words of rules. */
+export function checkZone(zone: string, zones: ZoneSource): void {
+  const compiled = compileRule({ kind: "cron", expression: "@daily", zone }, zones);
+  if (!compiled.ok) throw problemOfAll("invalid-request", [{ ...ofRule(compiled.fault), field: "zone" }]);
+}
+
 /** Fields that are fine one by one and make no sense together. */
 export function checkWindow(definition: Pick<Definition, "startAt" | "endAt">): void {
   const { startAt, endAt } = definition;
