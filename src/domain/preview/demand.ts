@@ -1,9 +1,9 @@
 /** How much work a minute brings, and how long a run of it takes. */
 import type { Instant } from "../../kernel/clock.ts";
 import type { ResourceClass } from "../definition.ts";
-import { nextNominal, type Timetable } from "./timetable.ts";
+import { nextNominal, placeRun, type Timetable } from "./timetable.ts";
 
-export const MINUTE_MS = 60_000;
+const MINUTE_MS = 60_000;
 
 export function minuteOf(at: Instant): Instant {
   return Math.floor(at / MINUTE_MS) * MINUTE_MS;
@@ -12,17 +12,36 @@ export function minuteOf(at: Instant): Instant {
 /** Runs counted in one minute before the count is called capped. */
 const COUNTED_AT_MOST = 10_000;
 
-/** Nominal instants of all timetables in the minute that begins at `minuteAt`, 10,000 at most. */
+/** Runs of all timetables that are due in the minute that begins at `minuteAt`, 10,000 at most. */
 export function countInMinute(timetables: readonly Timetable[], minuteAt: Instant): number {
+  const endAt = minuteAt + MINUTE_MS;
   let count = 0;
   for (const timetable of timetables) {
-    let at = nextNominal(timetable, minuteAt - 1);
-    while (at !== null && at < minuteAt + MINUTE_MS && count < COUNTED_AT_MOST) {
-      count += 1;
+    let at = firstThatMayReach(timetable, minuteAt);
+    while (at !== null && at < endAt && count < COUNTED_AT_MOST) {
+      const dueAt = placeRun(timetable, at).due?.dueAt;
+      if (dueAt !== undefined && dueAt >= minuteAt && dueAt < endAt) count += 1;
       at = nextNominal(timetable, at);
     }
   }
   return count;
+}
+
+/**
+ * The instant from which to look: a window may bring a run of before the minute into it. A run is due before the next
+ * nominal instant, so only the last one before the minute matters; it is looked for in steps that double.
+ */
+function firstThatMayReach(timetable: Timetable, minuteAt: Instant): Instant | null {
+  const furthest = timetable.window?.ms ?? 0;
+  for (
+    let back = Math.min(MINUTE_MS, furthest);
+    back > 0;
+    back = back === furthest ? 0 : Math.min(2 * back, furthest)
+  ) {
+    const at = nextNominal(timetable, minuteAt - back - 1);
+    if (at !== null && at < minuteAt) return at;
+  }
+  return nextNominal(timetable, minuteAt - 1);
 }
 
 /** The first of the minutes with the most runs; undefined for no minutes. */

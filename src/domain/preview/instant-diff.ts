@@ -1,6 +1,6 @@
 /** What a change of timetable does to instants: exact for each, since membership is asked of the rules themselves. */
 import type { Instant } from "../../kernel/clock.ts";
-import { dueAtOf, nextNominal, type Timetable } from "./timetable.ts";
+import { dueAtOf, nextNominal, placeRun, type Timetable } from "./timetable.ts";
 import { upcomingRuns } from "./upcoming.ts";
 
 export type NextInstants = {
@@ -61,7 +61,10 @@ export function compareBetween(
   for (let steps = 0; ; steps += 1) {
     at = Math.min(old ?? untilAt, now ?? untilAt);
     if (at >= untilAt || steps >= stepsAtMost) break;
-    const [was, is] = [old === at ? dueOf(before, at) : undefined, now === at ? dueOf(after, at) : undefined];
+    const [was, is] = [
+      old === at ? placeRun(before, at).due?.dueAt : undefined,
+      now === at ? placeRun(after, at).due?.dueAt : undefined,
+    ];
     if (was !== undefined || is !== undefined) setOf(sets, was, is).push(at);
     if (old === at) old = nextNominal(before, at);
     if (now === at) now = nextNominal(after, at);
@@ -74,11 +77,6 @@ export function compareBetween(
     kept: sets.kept.length,
     comparedUntil: Math.min(at, untilAt),
   };
-}
-
-function dueOf(timetable: Timetable, at: Instant): Instant | undefined {
-  const { placement } = timetable.place(at);
-  return placement.kind === "due" ? placement.dueAt : undefined;
 }
 
 function setOf<Set>(

@@ -1,6 +1,7 @@
 /** All that decides which instants a schedule has: its rule, its bounds, and what places its instants. */
 import type { Instant } from "../../kernel/clock.ts";
-import type { Place, Placement } from "../placement.ts";
+import type { Uuid } from "../../kernel/ids.ts";
+import { atNominal, type Placement, windowOffset } from "../placement.ts";
 import type { CompiledRule } from "../recurrence/compiled.ts";
 import { nextAfter } from "../recurrence/next.ts";
 
@@ -10,16 +11,21 @@ export type Timetable = {
   readonly startAt: Instant;
   /** Exclusive. */
   readonly endAt: Instant;
-  /** What becomes of a nominal instant; `label` says in words what a calendar did to it. */
+  /** What calendars make of a nominal instant; `label` says it in words. */
   place(nominalAt: Instant): Placed;
+  readonly window: Window | undefined;
 };
 
 type Placed = { readonly placement: Placement; readonly label?: string };
 
+/** Spreads the runs of schedules; a schedule's own share follows from its id, which a new one has not. */
+type Window = { readonly ms: number; readonly scheduleId: Uuid | undefined };
+
 export function timetableOf(
   rule: CompiledRule,
   bounds: { readonly startAt?: string | undefined; readonly endAt?: string | undefined },
-  place: Timetable["place"],
+  place: Timetable["place"] = (at) => ({ placement: atNominal(at) }),
+  window?: Window,
 ): Timetable {
   const { startAt, endAt } = bounds;
   return {
@@ -27,12 +33,8 @@ export function timetableOf(
     startAt: startAt === undefined ? Number.NEGATIVE_INFINITY : Date.parse(startAt),
     endAt: endAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(endAt),
     place,
+    window,
   };
-}
-
-/** A timetable's instants as their rule has them. */
-export function placedBy(place: Place): Timetable["place"] {
-  return (nominalAt) => ({ placement: place(nominalAt) });
 }
 
 /** The first nominal instant after `afterAt` (exclusive), whatever becomes of it; null for none. */
@@ -42,9 +44,30 @@ export function nextNominal({ rule, startAt, endAt }: Timetable, afterAt: Instan
   return next === null || next >= endAt ? null : next;
 }
 
+/** When a run is due: at `dueAt`, or where only the window is known, at some instant before `dueBefore`. */
+export type Due = { readonly dueAt: Instant; readonly dueBefore?: Instant };
+
+/** When the nominal instant's run is due; undefined where it has none. `label` says what a calendar did to it. */
+export function placeRun(
+  timetable: Timetable,
+  nominalAt: Instant,
+): { readonly due: Due | undefined; readonly reason?: string; readonly label?: string } {
+  const { placement, label } = timetable.place(nominalAt);
+  const said = label === undefined ? {} : { label };
+  if (placement.kind === "skip") return { due: undefined, reason: placement.reason, ...said };
+  const { dueAt } = placement;
+  if (timetable.window === undefined) return { due: { dueAt }, ...said };
+  const { ms, scheduleId } = timetable.window;
+  // Of the rule, whether or not the schedule ends before it: so it is when runs are born.
+  const nextAt = nextAfter(timetable.rule, nominalAt);
+  if (scheduleId !== undefined) {
+    return { due: { dueAt: dueAt + windowOffset(scheduleId, ms, nominalAt, nextAt) }, ...said };
+  }
+  return { due: { dueAt, dueBefore: dueAt + Math.min(ms, (nextAt ?? Number.POSITIVE_INFINITY) - nominalAt) }, ...said };
+}
+
 /** When the run of the nominal instant is due; undefined where the timetable has no such instant, or skips it. */
 export function dueAtOf(timetable: Timetable, nominalAt: Instant): Instant | undefined {
   if (nextNominal(timetable, nominalAt - 1) !== nominalAt) return undefined;
-  const { placement } = timetable.place(nominalAt);
-  return placement.kind === "due" ? placement.dueAt : undefined;
+  return placeRun(timetable, nominalAt).due?.dueAt;
 }

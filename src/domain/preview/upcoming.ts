@@ -3,10 +3,10 @@ import type { Instant } from "../../kernel/clock.ts";
 import { type Label, labelOf, noteOf } from "../recurrence/touched/label.ts";
 import { omittedBetween } from "../recurrence/touched/omitted.ts";
 import { touchesOf } from "../recurrence/touched/touches.ts";
-import { nextNominal, type Timetable } from "./timetable.ts";
+import { type Due, nextNominal, placeRun, type Timetable } from "./timetable.ts";
 
-/** `at` is nominal, `dueAt` when it may start. */
-export type UpcomingRun = { readonly at: Instant; readonly dueAt: Instant; readonly labels: readonly Label[] };
+/** `at` is nominal; the labels are those of clock changes and calendars. */
+type UpcomingRun = Due & { readonly at: Instant; readonly labels: readonly Label[] };
 /**
  * Something left out. `at`: when the clocks jump over it, or the first instant that a calendar took away; `count` of
  * these in a row share the text.
@@ -34,15 +34,15 @@ export function upcomingRuns(
       notes.push({ kind: "gap", at: omission.at, text: noteOf(omission), count: 1 });
     }
     seenUntil = at;
-    const { placement, label } = timetable.place(at);
-    if (placement.kind === "due") {
+    const { due, label, reason } = placeRun(timetable, at);
+    if (due !== undefined) {
       const labels: Label[] = touchesOf(timetable.rule, at).map(labelOf);
-      if (label !== undefined) labels.push({ kind: "calendar", text: label });
-      runs.push({ at, dueAt: placement.dueAt, labels });
+      if (label !== undefined) labels.push({ kind: "calendar", text: calendarText(label) });
+      runs.push({ at, ...due, labels });
       continue;
     }
     skipped += 1;
-    noteSkip(notes, at, label ?? placement.reason);
+    noteSkip(notes, at, calendarText(label ?? reason ?? ""));
   }
   return { runs, notes };
 }
@@ -51,4 +51,9 @@ function noteSkip(notes: UpcomingNote[], at: Instant, text: string): void {
   const last = notes.at(-1);
   if (last?.kind === "calendar" && last.text === text) notes.splice(-1, 1, { ...last, count: last.count + 1 });
   else if (notes.length < NOTES_AT_MOST) notes.push({ kind: "calendar", at, text, count: 1 });
+}
+
+/** The kind says already that it was a calendar. */
+function calendarText(label: string): string {
+  return label.replace(/^calendar: /, "");
 }

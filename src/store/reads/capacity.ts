@@ -47,7 +47,7 @@ export async function readDurations(db: Queryable, tenantId: Uuid, class_: Resou
 
 const ACTIVE = sql(
   "read_active_definitions",
-  `select v.definition from (
+  `select s.id, v.definition from (
      select id, revision from schedule
       where tenant_id = $1 and status = 'active' and id <> coalesce($2::uuid, '00000000-0000-0000-0000-000000000000')
       order by id desc limit $3) s
@@ -60,9 +60,8 @@ export async function readActiveDefinitions(
   tenantId: Uuid,
   exceptId: Uuid | undefined,
   limit: number,
-): Promise<Definition[]> {
-  const rows = await db.query<{ definition: Definition }>(ACTIVE, [tenantId, exceptId ?? null, limit]);
-  return rows.map((row) => row.definition);
+): Promise<{ id: Uuid; definition: Definition }[]> {
+  return db.query(ACTIVE, [tenantId, exceptId ?? null, limit]);
 }
 
 const CURSORS_AT_MOST = 2000;

@@ -1,10 +1,9 @@
 import { expect, it } from "vitest";
-import { atNominal } from "../../../src/domain/placement.ts";
 import { busiest, countInMinute, expectedDuration, minuteOf } from "../../../src/domain/preview/demand.ts";
-import { placedBy, timetableOf } from "../../../src/domain/preview/timetable.ts";
+import { timetableOf } from "../../../src/domain/preview/timetable.ts";
 import { compiled, cron } from "../recurrence/support.ts";
 
-const of = (expression: string) => timetableOf(compiled(cron(expression)), {}, placedBy(atNominal));
+const of = (expression: string) => timetableOf(compiled(cron(expression)), {});
 const NINE = Date.parse("2026-06-01T09:00:00Z");
 
 it("a minute's runs are counted over all schedules, those of seconds as often as they come", () => {
@@ -18,6 +17,22 @@ it("a minute's runs are counted over all schedules, those of seconds as often as
       NINE,
     ),
   ).toBe(10_000);
+});
+
+it("a window moves runs out of their minute, each schedule's own way, and loses none", () => {
+  const spread = (expression: string, ms: number) =>
+    Array.from({ length: 200 }, (_, k) =>
+      timetableOf(compiled(cron(expression)), {}, undefined, { ms, scheduleId: `00000000-0000-0000-0000-${k}` }),
+    );
+  const minutes = (timetables: ReturnType<typeof spread>, n: number) =>
+    Array.from({ length: n }, (_, k) => countInMinute(timetables, NINE + k * 60_000));
+  const daily = minutes(spread("0 9 * * *", 600_000), 11);
+  expect(daily.reduce((sum, n) => sum + n)).toBe(200);
+  expect(daily[10]).toBe(0);
+  expect(Math.max(...daily)).toBeLessThan(45);
+  // The window is cut at the next instant: every minute has each schedule's run of that minute.
+  expect(minutes(spread("* * * * *", 3_600_000), 3)).toEqual([200, 200, 200]);
+  expect(minutes(spread("0 8 * * *", 7_200_000), 60).reduce((sum, n) => sum + n)).toBeGreaterThan(70);
 });
 
 it("the busiest minute is the first of the fullest", () => {

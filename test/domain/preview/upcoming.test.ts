@@ -1,18 +1,18 @@
 import { describe, expect, it } from "vitest";
-import type { Placement } from "../../../src/domain/placement.ts";
-import { atNominal } from "../../../src/domain/placement.ts";
+import { type Placement, windowOffset } from "../../../src/domain/placement.ts";
+import { previewOf } from "../../../src/domain/preview/answer.ts";
 import { compareBetween, compareNext } from "../../../src/domain/preview/instant-diff.ts";
-import { placedBy, type Timetable, timetableOf } from "../../../src/domain/preview/timetable.ts";
+import { type Timetable, timetableOf } from "../../../src/domain/preview/timetable.ts";
 import { upcomingRuns } from "../../../src/domain/preview/upcoming.ts";
 import type { Rule } from "../../../src/domain/recurrence/rule.ts";
-import { compiled, cron } from "../recurrence/support.ts";
+import { compiled, cron, zones } from "../recurrence/support.ts";
 
 const at = (text: string) => Date.parse(text);
 const short = (instants: readonly number[]) => instants.map((one) => new Date(one).toISOString().slice(0, 16));
 const NEW_YORK = "America/New_York";
 
 function timetable(rule: Rule, bounds: { startAt?: string; endAt?: string } = {}): Timetable {
-  return timetableOf(compiled(rule), bounds, placedBy(atNominal));
+  return timetableOf(compiled(rule), bounds);
 }
 
 /** As a calendar that takes some days (UTC) away, or moves them by so many days. */
@@ -116,5 +116,41 @@ describe("a change of rule", () => {
     const seconds = timetable(cron("* * * * * *"));
     const diff = compareBetween(seconds, timetable(cron("0 0 1 1 *")), 0, at("1970-02-01T00:00:00Z"), 1000);
     expect(diff).toMatchObject({ lost: { count: 1000, first: { length: 50 } }, comparedUntil: 1_001_000 });
+  });
+});
+
+describe("a window", () => {
+  const rule = compiled(cron("0 9 * * *", NEW_YORK));
+  const from = at("2026-06-01T00:00:00Z");
+  const ask = (ms: number, scheduleId?: string, rules = rule, expression = "0 9 * * *") =>
+    previewOf(
+      { rule: cron(expression, NEW_YORK), windowMs: ms },
+      timetableOf(rules, {}, undefined, { ms, scheduleId }),
+      zones,
+      { fromAt: from, count: 2 },
+    );
+
+  it("of a new schedule is told as a range, of one with an id as its own place in it", () => {
+    const fresh = ask(600_000);
+    expect(fresh.description).toBe("At 09:00, America/New_York time; spread over a window of 10 minutes");
+    expect(fresh.runs[0]).toMatchObject({
+      at: at("2026-06-01T13:00:00Z"),
+      dueAt: at("2026-06-01T13:00:00Z"),
+      dueBefore: at("2026-06-01T13:10:00Z"),
+      labels: [{ kind: "window", text: "starts somewhere in 09:00–09:10, always the same for this schedule" }],
+    });
+    const id = "0198c0de-0000-7000-8000-000000000001";
+    const own = ask(600_000, id).runs;
+    const offset = windowOffset(id, 600_000, own[0]!.at, own[1]!.at);
+    expect(own.map((run) => run.dueAt - run.at)).toEqual([offset, offset]);
+    expect(own[0]!.labels[0]!.text).toMatch(
+      /^starts at 09:0\d(:\d\d)?, its own place in the window that opens at 09:00$/,
+    );
+    expect(own[0]).not.toHaveProperty("dueBefore");
+  });
+
+  it("ends before the next instant", () => {
+    const runs = ask(3_600_000, undefined, compiled(cron("*/15 * * * *", NEW_YORK)), "*/15 * * * *").runs;
+    expect(runs.map((run) => run.dueBefore! - run.at)).toEqual([900_000, 900_000]);
   });
 });

@@ -76,11 +76,11 @@ export const diffRevisionsRoute = defineRoute({
       getRevision(context, caller, id, params.revision),
       againstNumber === 0 ? undefined : getRevision(context, caller, id, againstNumber),
     ]);
-    const [before, after] = await Promise.all([
-      against === undefined ? NO_INSTANTS : findTimetable(context, caller, against.definition, id),
-      findTimetable(context, caller, revision.definition, id),
-    ]);
     const from = context.clock.now();
+    const [before, after] = await Promise.all([
+      against === undefined ? NO_INSTANTS : findTimetable(context, caller, against.definition, from, id),
+      findTimetable(context, caller, revision.definition, from, id),
+    ]);
     const diff = compareBetween(before, after, from, from + MONTH_MS);
     const show = (set: InstantSet, { rule }: { rule: Rule }) => ({
       count: set.count,

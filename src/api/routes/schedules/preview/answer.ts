@@ -26,6 +26,7 @@ export const previewSchema = z.strictObject({
       offset: z.string().describe("From UTC, such as -04:00"),
       dueAt: shownInstant.describe("When its run may start; later than `at` where a calendar or a window moved it"),
       dueLocal: z.string().optional().describe("The same in the rule's zone, where it differs"),
+      dueBefore: shownInstant.optional().describe("Of a new schedule with a window: it is due before this instant"),
       label: z.string().optional().describe("All labels in one sentence"),
       labels: z.array(labelSchema).describe("What touched this instant"),
     }),
@@ -53,10 +54,11 @@ export function presentPreview(
   return {
     description: preview.description,
     warnings: [...preview.warnings],
-    instants: preview.runs.map(({ at, dueAt, labels, ...run }) => ({
+    instants: preview.runs.map(({ at, dueAt, dueBefore, labels, ...run }) => ({
       at: showInstant(at),
       ...run,
       dueAt: showInstant(dueAt),
+      ...(dueBefore === undefined ? {} : { dueBefore: showInstant(dueBefore) }),
       ...(labels.length === 0 ? {} : { label: labels.map(({ text }) => text).join("; ") }),
       labels: [...labels],
     })),

@@ -1,9 +1,8 @@
 import { z } from "zod";
-import type { ResourceClass } from "../../../../domain/definition.ts";
-import { atNominal } from "../../../../domain/placement.ts";
+import type { Definition, ResourceClass } from "../../../../domain/definition.ts";
 import { busiest, countInMinute, expectedDuration, minuteOf } from "../../../../domain/preview/demand.ts";
 import { type Quote, quote, START_OBJECTIVE_MS } from "../../../../domain/preview/quote.ts";
-import { placedBy, type Timetable, timetableOf } from "../../../../domain/preview/timetable.ts";
+import { type Timetable, timetableOf } from "../../../../domain/preview/timetable.ts";
 import { compileRule } from "../../../../domain/recurrence/compile.ts";
 import { plural } from "../../../../domain/recurrence/words.ts";
 import type { Instant } from "../../../../kernel/clock.ts";
@@ -78,7 +77,7 @@ export async function quoteFeasibility(
     readActiveDefinitions(db, tenantId, exceptId, ASKED_AT_MOST + 1),
   ]);
   const isPart = definitions.length > ASKED_AT_MOST;
-  const others = definitions.slice(0, ASKED_AT_MOST).filter((one) => one.class === class_);
+  const others = definitions.slice(0, ASKED_AT_MOST).filter(({ definition }) => definition.class === class_);
   const timetables = others.flatMap((one) => timetableOfOther(one, context));
   const due = isPart
     ? await countDueInMinutes(context.authority.db, tenantId, class_, minutes, exceptId)
@@ -104,13 +103,15 @@ export async function quoteFeasibility(
   };
 }
 
-/** As the rule has it: calendars and windows of other schedules would make the minute less busy, never more. */
+/** With its window and without its calendars: these would make the minute less busy, never more. */
 function timetableOfOther(
-  definition: Awaited<ReturnType<typeof readActiveDefinitions>>[number],
+  { id, definition }: { id: Uuid; definition: Definition },
   { zones }: ApiContext,
 ): Timetable[] {
   const compiled = compileRule(definition.rule, zones);
-  return compiled.ok ? [timetableOf(compiled.rule, definition, placedBy(atNominal))] : [];
+  const { windowMs } = definition;
+  const window = windowMs === undefined ? undefined : { ms: windowMs, scheduleId: id };
+  return compiled.ok ? [timetableOf(compiled.rule, definition, undefined, window)] : [];
 }
 
 function textOf(quoted: Quote, class_: ResourceClass): string {

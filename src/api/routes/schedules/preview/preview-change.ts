@@ -50,13 +50,13 @@ export const previewChangeRoute = defineRoute({
     description: "The next instants after the change, and how they differ from those of the current revision",
     schema: previewSchema.extend({ diff: diffSchema }),
   },
-  problems: ["not-found", "invalid-rule", "unknown-job", "payload-too-large"],
+  problems: ["not-found", "invalid-rule", "unknown-calendar", "unknown-job", "payload-too-large"],
   async handle({ params, body, sentBody }, context, caller) {
     const current = await getSchedule(context, caller, params.schedule);
     const { changed, definition, payload } = patched(current, body, sentBody);
     checkWork(context, definition, payload);
-    const after = await getTimetable(context, caller, definition, current.id);
     const question = { fromAt: body.from ?? context.clock.now(), count: body.count };
+    const after = await getTimetable(context, caller, definition, question.fromAt, current.id);
     const preview = previewOf(definition, after, context.zones, question);
     const [feasibility, before] = await Promise.all([
       quoteFeasibility(context, {
@@ -65,7 +65,7 @@ export const previewChangeRoute = defineRoute({
         dueAts: preview.runs.map((run) => run.dueAt),
         exceptId: current.id,
       }),
-      findTimetable(context, caller, current.definition, current.id),
+      findTimetable(context, caller, current.definition, question.fromAt, current.id),
     ]);
     const { name, labels, notes, managedBy } = current;
     const described = { name, labels, notes, managedBy };

@@ -15,6 +15,8 @@ const timing = definitionSchema.pick({
   startAt: true,
   endAt: true,
   maxRuns: true,
+  calendars: true,
+  windowMs: true,
   class: true,
 });
 
@@ -35,11 +37,12 @@ export const previewScheduleRoute = defineRoute({
   body: timing.extend(previewQuestion),
   example: PREVIEW_BODY,
   answer: { kind: "ok", description: "The next instants and the rule in words", schema: previewSchema },
-  problems: ["invalid-rule"],
+  problems: ["invalid-rule", "unknown-calendar"],
   async handle({ body }, context, caller) {
-    const timetable = await getTimetable(context, caller, body);
+    const fromAt = body.from ?? context.clock.now();
+    const timetable = await getTimetable(context, caller, body, fromAt);
     const preview = previewOf(body, timetable, context.zones, {
-      fromAt: body.from ?? context.clock.now(),
+      fromAt,
       count: Math.min(body.count, body.maxRuns ?? body.count),
     });
     const feasibility = await quoteFeasibility(context, {
