@@ -30,9 +30,19 @@ function assemble(at: Instant, bucket: number, tail: Uint8Array): Uuid {
   return formatUuid(bytes);
 }
 
-function formatUuid(bytes: Buffer): Uuid {
-  const hex = bytes.toString("hex");
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+const HEX = Buffer.from("0123456789abcdef", "latin1");
+const SCRATCH = Buffer.from("00000000-0000-0000-0000-000000000000", "latin1");
+/** Where the bytes of a uuid stand in its text. */
+const PLACES = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+
+// Written into one flat string: a string made of slices is put together again by everybody who reads it.
+function formatUuid(bytes: Uint8Array): Uuid {
+  for (let i = 0; i < 16; i++) {
+    const byte = bytes[i]!;
+    SCRATCH[PLACES[i]!] = HEX[byte >> 4]!;
+    SCRATCH[PLACES[i]! + 1] = HEX[byte & 15]!;
+  }
+  return SCRATCH.toString("latin1");
 }
 
 function sha256(text: string): Buffer {
@@ -71,15 +81,26 @@ export function instantOf(id: Uuid): Instant {
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"; // Crockford base32, lower case
 const SHOWN = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 
+const DIGITS = Buffer.from(ALPHABET, "latin1");
+const SHOWN_SCRATCH = Buffer.alloc(26);
+
 /** How people see an id: `run_01jd…` (prefix, underscore, 26 characters of Crockford base32). */
 export function showId(kind: IdKind, id: Uuid): string {
-  let value = BigInt(`0x${id.replaceAll("-", "")}`);
-  let text = "";
-  for (let i = 0; i < 26; i++) {
-    text = ALPHABET[Number(value & 31n)]! + text;
-    value >>= 5n;
+  // 128 bits in 26 digits of 5, right-aligned: the first digit holds 3 bits. Every attempt shows its ids to its handler.
+  let bits = 0;
+  let held = 2;
+  let digit = 0;
+  for (let i = 0; i < 36; i++) {
+    const code = id.charCodeAt(i);
+    if (code === 0x2d) continue;
+    bits = (bits << 4) | (code <= 0x39 ? code & 15 : (code & 15) + 9);
+    held += 4;
+    if (held < 5) continue;
+    held -= 5;
+    SHOWN_SCRATCH[digit++] = DIGITS[(bits >> held) & 31]!;
+    bits &= 15;
   }
-  return `${kind}_${text}`;
+  return `${kind}_${SHOWN_SCRATCH.toString("latin1")}`;
 }
 
 /** The uuid behind a shown id, or undefined when `text` is not a shown id of that kind. */

@@ -236,11 +236,15 @@ function cut(client: pg.PoolClient, reason: Error): void {
 async function queryWith<Row>(client: pg.PoolClient, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
   const encoded = values.map((value, i) => {
     const type = statement.arrays.get(i);
-    return type === undefined || !Array.isArray(value) ? value : encodeArray(type, value);
+    if (type === undefined || !Array.isArray(value)) return value;
+    // unnest() fills its shorter arrays up with nulls: a column that has nothing to say costs nothing.
+    return encodeArray(type, statement.arrays.size > 1 && value.every(isNothing) ? [] : value);
   });
   const result = await client.query({ name: statement.name, text: statement.text, values: encoded });
   return result.rows as Row[];
 }
+
+const isNothing = (item: unknown) => item === null || item === undefined;
 
 async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
   try {
