@@ -73,6 +73,11 @@ const READ_OPEN = sql(
     cross join lateral (
       select ${LIVE_COLUMNS} from live_run where schedule_id = s.of_schedule and guard is null limit 1) b`,
 );
+const FIND_WITH_OPEN = sql(
+  "live_find_with_open",
+  `select s.id from unnest($1::uuid[]) as s (id)
+    cross join lateral (select from live_run where schedule_id = s.id limit 1) l`,
+);
 const READ = sql("live_read", `select ${LIVE_COLUMNS} from live_run where id = any($1::uuid[])`);
 
 /** What the end of a run needs to know of it. */
@@ -159,9 +164,10 @@ export async function readLiveRuns(db: Queryable, ids: readonly Uuid[]): Promise
 
 /**
  * The open runs of schedules whose cursors are locked, as far as their policies decide by them: holders are locked,
- * and so is all that waits where a newer run may replace it. First lock what can be locked, only the later read
- * decides. A run that is visible but not locked by us is moving in another transaction, or a stranger holds it: that
- * schedule cannot be decided now (`undecided`), and holds up nobody else.
+ * and so is all that waits where a newer run may replace it. Nothing visible is nothing to lock: only a verb that holds
+ * the cursor makes a holder. Where something is visible, first lock what can be locked, then only a later read decides.
+ * A run that is visible but not locked by us is moving in another transaction, or a stranger holds it: that schedule
+ * cannot be decided now (`undecided`), and holds up nobody else.
  */
 export async function lockOpenRunsOf(
   tx: Queryable,
@@ -171,8 +177,14 @@ export async function lockOpenRunsOf(
   const undecided = new Set<Uuid>();
   const concerned = schedules.filter((one) => one.concern !== "none");
   if (concerned.length === 0) return { open, undecided };
-  const ids = concerned.map((one) => one.scheduleId);
-  const every = new Set(concerned.filter((one) => one.concern === "every").map((one) => one.scheduleId));
+  const busy = new Set(
+    (await tx.query<{ id: Uuid }>(FIND_WITH_OPEN, [concerned.map((one) => one.scheduleId)])).map((row) => row.id),
+  );
+  if (busy.size === 0) return { open, undecided };
+  const ids = [...busy];
+  const every = new Set(
+    concerned.filter((one) => one.concern === "every" && busy.has(one.scheduleId)).map((one) => one.scheduleId),
+  );
   const locked = new Set((await tx.query<{ id: Uuid }>(LOCK_HOLDERS_SKIPPING, [ids])).map((row) => row.id));
   if (every.size > 0) {
     for (const row of await tx.query<{ id: Uuid }>(LOCK_WAITING_SKIPPING, [[...every]])) locked.add(row.id);
