@@ -198,7 +198,7 @@ CREATE OR REPLACE FUNCTION public.instant_of(id uuid)
  RETURNS timestamp with time zone
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE STRICT
-RETURN to_timestamp((((((('x'::text || "left"((id)::text, 8)) || substr((id)::text, 10, 4)))::bit(48))::bigint)::double precision / (1000.0)::double precision))
+RETURN to_timestamp((((((((((get_byte(uuid_send(id), 0))::bigint << 40) | ((get_byte(uuid_send(id), 1))::bigint << 32)) | ((get_byte(uuid_send(id), 2))::bigint << 24)) | ((get_byte(uuid_send(id), 3) << 16))::bigint) | ((get_byte(uuid_send(id), 4) << 8))::bigint) | (get_byte(uuid_send(id), 5))::bigint))::double precision / (1000.0)::double precision))
 
 CREATE OR REPLACE FUNCTION public.keep_chain_start()
  RETURNS trigger
@@ -245,6 +245,7 @@ table live_run with (autovacuum_vacuum_cost_delay=1, autovacuum_vacuum_scale_fac
   column own_work boolean not null default false
   column tells_end boolean not null default false
   column pauses_on_failure boolean not null default false
+  column content uuid
   constraint a_lane_is_strict_normal_or_late CHECK ((lane = ANY (ARRAY[0, 1, 2])))
   constraint a_live_run_is_in_a_known_state CHECK ((state = ANY (ARRAY['queued'::text, 'blocked'::text, 'running'::text, 'retrying'::text])))
   constraint a_run_is_held_by_a_known_cause CHECK ((held_by = ANY (ARRAY['none'::text, 'overlap'::text, 'tenant-limit'::text, 'rate'::text, 'replay'::text, 'pause'::text])))
@@ -474,6 +475,7 @@ table schedule_cursor with (fillfactor=70)
   column catch_up_reason text
   column awaits_end boolean not null default false
   constraint a_catch_up_is_told_whole CHECK (((catch_up_until IS NULL) = (catch_up_reason IS NULL)))
+  column content uuid
   constraint a_chain_starts_for_a_known_reason CHECK ((chain_reason = ANY (ARRAY['created'::text, 'revised'::text, 'resumed'::text, 'adopted'::text])))
   constraint a_due_cursor_has_a_nominal_instant CHECK (((next_due_at IS NULL) OR (next_run_at IS NOT NULL)))
   constraint catching_up_counts_from_nothing CHECK ((caught_up >= 0))
@@ -493,6 +495,7 @@ table schedule_revision
   column created_at timestamp with time zone not null
   column definition json not null
   column payload json not null
+  column content uuid
   constraint schedule_revision_pkey PRIMARY KEY (schedule_id, revision)
   CREATE UNIQUE INDEX schedule_revision_pkey ON public.schedule_revision USING btree (schedule_id, revision)
 

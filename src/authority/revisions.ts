@@ -8,7 +8,13 @@ import type { PinnedZones } from "./timezones/pinned-zones.ts";
 /** A schedule's revision. Revisions never change, so a process may keep what it has read. */
 export type Revision = { definition: Definition; payload: Payload };
 
-export type RevisionKey = { scheduleId: Uuid; revision: number };
+/** `content` is the digest of what the revision says (null: unknown); revisions with equal digests are read once. */
+export type RevisionKey = { scheduleId: Uuid; revision: number; content: Uuid | null };
+
+/** The revision that a row of a schedule points to. */
+export function revisionOf(row: { schedule_id: Uuid; revision: number; content: Uuid | null }): RevisionKey {
+  return { scheduleId: row.schedule_id, revision: row.revision, content: row.content };
+}
 
 export type RevisionCache = {
   /** Loads what is missing in one statement; every key is answered or the database is broken. */
@@ -20,16 +26,18 @@ export type RevisionCache = {
 
 const SELECT = sql(
   "revisions_load",
-  `select r.schedule_id, r.revision, r.definition::text as definition, r.payload::text as payload
+  `select r.schedule_id, r.revision, r.content, r.definition::text as definition, r.payload::text as payload
      from unnest($1::uuid[], $2::int[]) as k (schedule_id, revision)
      join schedule_revision r using (schedule_id, revision)`,
 );
 
+type Row = { schedule_id: Uuid; revision: number; content: Uuid | null; definition: string; payload: string };
+
 export function createRevisionCache(pinned: PinnedZones): RevisionCache {
   const revisions = new LRUCache<string, Revision>({ max: 50_000 });
-  // Thousands of schedules are made of the same few texts; equal ones are parsed once and share one object.
+  // Thousands of schedules share a definition and differ in their payload; equal texts are parsed once and share one object.
   const parsed = new LRUCache<string, object>({ max: 20_000 });
-  const nameOf = (key: RevisionKey) => `${key.scheduleId} ${key.revision}`;
+  const nameOf = (key: RevisionKey) => key.content ?? `${key.scheduleId} ${key.revision}`;
 
   function parse(text: string): object {
     const known = parsed.get(text);
@@ -44,19 +52,18 @@ export function createRevisionCache(pinned: PinnedZones): RevisionCache {
       const missing = new Map<string, RevisionKey>();
       for (const key of keys) {
         const name = nameOf(key);
-        if (!revisions.has(name)) missing.set(name, key);
+        if (!missing.has(name) && !revisions.has(name)) missing.set(name, key);
       }
       if (missing.size === 0) return;
       const wanted = [...missing.values()];
-      const rows = await db.query<{ schedule_id: Uuid; revision: number; definition: string; payload: string }>(
-        SELECT,
-        [wanted.map((key) => key.scheduleId), wanted.map((key) => key.revision)],
-      );
+      const rows = await db.query<Row>(SELECT, [
+        wanted.map((key) => key.scheduleId),
+        wanted.map((key) => key.revision),
+      ]);
       for (const row of rows) {
-        revisions.set(`${row.schedule_id} ${row.revision}`, {
-          definition: parse(row.definition) as Definition,
-          payload: parse(row.payload) as Payload,
-        });
+        const definition = parse(row.definition) as Definition;
+        const payload = parse(row.payload) as Payload;
+        revisions.set(nameOf(revisionOf(row)), { definition, payload });
       }
     },
     get(key) {

@@ -11,6 +11,8 @@ export type Cursor = {
   scheduleId: Uuid;
   tenantId: Uuid;
   revision: number;
+  /** Digest of the revision's definition and payload; null where it was never written. */
+  content: Uuid | null;
   nextRunAt: Instant;
   /** Undefined at the start of a chain (creation, edit, resume). */
   lastNominalAt: Instant | undefined;
@@ -26,6 +28,8 @@ export type NewRun = {
   class: string;
   lane: Lane;
   revision: number | null;
+  /** Digest of what the revision says: who has read an equal one need not read this one. */
+  content: Uuid | null;
   trigger: Trigger;
   scheduledAt: Instant;
   dueAt: Instant;
@@ -35,7 +39,9 @@ export type NewRun = {
   guard: Uuid | null;
 };
 
-export type NewSkip = Omit<NewRun, "guard" | "heldBy" | "lane" | "startDeadlineAt"> & { reason: SkipReason };
+export type NewSkip = Omit<NewRun, "guard" | "heldBy" | "lane" | "startDeadlineAt" | "content"> & {
+  reason: SkipReason;
+};
 export type NewRange = {
   scheduleId: Uuid;
   tenantId: Uuid;
@@ -113,6 +119,7 @@ export function planMaterialization(
     tenantId: cursor.tenantId,
     class: definition.class,
     revision: cursor.revision,
+    content: cursor.content,
     scheduledAt,
     dueAt,
     prevScheduledAt: previous(scheduledAt),

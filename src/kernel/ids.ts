@@ -59,6 +59,11 @@ export function deriveRunId(scheduleId: Uuid, kind: string, scheduledAt: Instant
   return assemble(scheduledAt, bucketOf(scheduleId), sha256(`${scheduleId}\n${kind}\n${scheduledAt}`));
 }
 
+/** The first 128 bits of the text's SHA-256, in the form of an id. */
+export function digestOf(text: string): Uuid {
+  return formatUuid(sha256(text));
+}
+
 /** Stable hash of (tenant, creation key) onto the 1,024 buckets. */
 export function bucketFor(tenantId: Uuid, creationKey: string): number {
   return sha256(`${tenantId}\n${creationKey}`).readUInt16BE(0) % BUCKETS;

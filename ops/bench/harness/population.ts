@@ -1,4 +1,5 @@
 import type pg from "pg";
+import { digestOf } from "../../../src/kernel/ids.ts";
 
 export async function plantTenants(admin: pg.Pool, tenants: number): Promise<void> {
   await admin.query(
@@ -36,16 +37,16 @@ export async function plantSchedules(
     [schedules, tenants],
   );
   await admin.query(
-    `insert into schedule_revision (schedule_id, revision, actor, created_at, definition, payload)
-     select id, 1, 'bench', clock_timestamp(), $1::json, '{}' from schedule
+    `insert into schedule_revision (schedule_id, revision, actor, created_at, definition, payload, content)
+     select id, 1, 'bench', clock_timestamp(), $1::json, '{}', $2 from schedule
        on conflict do nothing`,
-    [definition],
+    [definition, digestOf(`${definition}\n{}`)],
   );
   await admin.query(
-    `insert into schedule_cursor (schedule_id, tenant_id, revision, next_run_at, next_due_at, chain_started_at, tz_version, parser_version)
-     select id, tenant_id, 1, $1::timestamptz, $1::timestamptz, clock_timestamp(), '2026f', 1 from schedule order by id
+    `insert into schedule_cursor (schedule_id, tenant_id, revision, next_run_at, next_due_at, chain_started_at, tz_version, parser_version, content)
+     select id, tenant_id, 1, $1::timestamptz, $1::timestamptz, clock_timestamp(), '2026f', 1, $2 from schedule order by id
        on conflict do nothing`,
-    [dueAt.toISOString()],
+    [dueAt.toISOString(), digestOf(`${definition}\n{}`)],
   );
   await admin.query("vacuum (analyze) schedule, schedule_revision, schedule_cursor, tenant");
   await admin.query("checkpoint");

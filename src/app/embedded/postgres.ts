@@ -51,7 +51,12 @@ export async function startPostgres(options: {
   await settlePostmasterLock(data.cluster);
 
   const startOn = async (port: number): Promise<PostgresServer> => {
-    const settings = { ...SETTINGS, ...options.settings, listen_addresses: "127.0.0.1", unix_socket_directories: "" };
+    const settings = {
+      ...SETTINGS,
+      ...options.settings,
+      listen_addresses: "127.0.0.1",
+      unix_socket_directories: process.env.EXP_SOCK ? "/tmp" : "",
+    };
     const server = await startServer({
       command: binaries.postgres,
       args: [
@@ -69,7 +74,11 @@ export async function startPostgres(options: {
       log: options.log,
       explain: (output) => explainFailedStart("PostgreSQL", port, data.directory, output),
     });
-    return { ...server, port, url: `postgres://punctual:${data.password}@127.0.0.1:${port}/postgres` };
+    return {
+      ...server,
+      port,
+      url: `postgres://punctual:${data.password}@${process.env.EXP_SOCK ? "%2Ftmp" : "127.0.0.1"}:${port}/postgres`,
+    };
   };
   return options.port === undefined ? onFreePort(startOn) : startOn(options.port);
 }

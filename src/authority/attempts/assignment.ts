@@ -13,8 +13,8 @@ export async function loadAssignments(
   tx: Transaction,
   runs: readonly LiveRun[],
 ): Promise<Map<Uuid, Assignment>> {
-  const keys = runs.flatMap(({ schedule_id, revision }) =>
-    schedule_id === null || revision === null ? [] : [{ scheduleId: schedule_id, revision }],
+  const keys = runs.flatMap(({ schedule_id, revision, content }) =>
+    schedule_id === null || revision === null ? [] : [{ scheduleId: schedule_id, revision, content }],
   );
   await authority.revisions.load(tx, keys);
   const own = await readOwnWork(
@@ -27,7 +27,11 @@ export async function loadAssignments(
       if (run.schedule_id === null || run.revision === null) {
         return [run.id, { work: mine!.job!, payload: mine!.payload! }];
       }
-      const revision = authority.revisions.get({ scheduleId: run.schedule_id, revision: run.revision });
+      const revision = authority.revisions.get({
+        scheduleId: run.schedule_id,
+        revision: run.revision,
+        content: run.content,
+      });
       return [run.id, { work: mine?.job ?? revision.definition, payload: mine?.payload ?? revision.payload }];
     }),
   );

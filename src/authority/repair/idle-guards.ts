@@ -6,17 +6,18 @@ import { lockEveryRunOf } from "../../store/rows/live-runs.ts";
 import { handOn } from "../attempts/hand-on.ts";
 import type { Authority } from "../authority.ts";
 import { lookAgain, transactOrRefuse } from "../refusal.ts";
+import { type RevisionKey, revisionOf } from "../revisions.ts";
 
 const FIND = sql(
   "idle_guards_find",
-  `select l.schedule_id as "scheduleId", c.revision, count(l.guard)::int as holders
+  `select l.schedule_id as "scheduleId", c.revision, c.content, count(l.guard)::int as holders
      from live_run l join schedule_cursor c on c.schedule_id = l.schedule_id
-    group by l.schedule_id, c.revision
+    group by l.schedule_id, c.revision, c.content
    having bool_or(l.guard is null)
     limit $1`,
 );
 
-type Candidate = { scheduleId: Uuid; revision: number; holders: number };
+type Candidate = RevisionKey & { holders: number };
 
 /**
  * Gives guards that nobody holds to the runs that wait for them: a blocked run behind no holder would block its
@@ -43,8 +44,8 @@ function fillOne(authority: Authority, scheduleId: Uuid): Promise<number> {
     if (cursor === undefined) return 0;
     const open = await lockEveryRunOf(tx, scheduleId);
     if (open === undefined) lookAgain();
-    await authority.revisions.load(tx, [{ scheduleId, revision: cursor.revision }]);
-    const slots = slotsOf(authority.revisions.get({ scheduleId, revision: cursor.revision }).definition.overlap);
+    await authority.revisions.load(tx, [revisionOf(cursor)]);
+    const slots = slotsOf(authority.revisions.get(revisionOf(cursor)).definition.overlap);
     const blocked = open.filter((run) => run.guard === null);
     const held = new Set(open.flatMap((run) => (run.guard === null ? [] : [run.guard])));
     const free =

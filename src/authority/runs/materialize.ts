@@ -18,6 +18,7 @@ import { type LiveRun, lockOpenRunsOf } from "../../store/rows/live-runs.ts";
 import type { OutboxRow } from "../../store/rows/outbox.ts";
 import type { Authority } from "../authority.ts";
 import { loadPlacings } from "../calendars/placings.ts";
+import { revisionOf } from "../revisions.ts";
 import { localToRemember } from "../timezones/onward.ts";
 import { planAnew } from "../timezones/replan.ts";
 import { bringToLife, type DispatchPlan } from "./bear.ts";
@@ -83,7 +84,7 @@ export async function settleLocked(
 ): Promise<Materialized> {
   await authority.faults.reach("materialize:cursors-locked");
   const cursors = await planAnew(authority, tx, locked);
-  const revisions = cursors.map((cursor) => ({ scheduleId: cursor.schedule_id, revision: cursor.revision }));
+  const revisions = cursors.map(revisionOf);
   await authority.revisions.load(tx, revisions);
   const { open, undecided } = await lockOpenRunsOf(
     tx,

@@ -15,6 +15,7 @@ import { type CursorRow, isNextUnknown } from "../../store/rows/cursors.ts";
 import type { LiveRun } from "../../store/rows/live-runs.ts";
 import type { Authority } from "../authority.ts";
 import { MissingCalendar, type Placings } from "../calendars/placings.ts";
+import { revisionOf } from "../revisions.ts";
 import { onwardFrom } from "../timezones/onward.ts";
 
 /** What to do about instants missed for a known cause, where it is not the schedule's own misfire policy. */
@@ -41,7 +42,7 @@ export function planCursor(
   if (unknown && cursor.fault_retry_at === null) return undefined;
   if (!unknown && (cursor.next_run_at === null || cursor.next_run_at > nowAt)) return undefined;
   if (cursor.next_due_at === null && cursor.fault === null) return undefined;
-  const revision = authority.revisions.get({ scheduleId: cursor.schedule_id, revision: cursor.revision });
+  const revision = authority.revisions.get(revisionOf(cursor));
   const definition = { ...revision.definition, misfire: { ...revision.definition.misfire, ...options.misfire } };
   const runs = open.map((run) => ({
     id: run.id,
@@ -55,6 +56,7 @@ export function planCursor(
     scheduleId: cursor.schedule_id,
     tenantId: cursor.tenant_id,
     revision: cursor.revision,
+    content: cursor.content,
     nextRunAt,
     lastNominalAt: cursor.last_nominal_at ?? undefined,
     runsMade: Number(cursor.runs_made),

@@ -41,6 +41,7 @@ export async function runAdHoc(
       class: work.class,
       lane: LANE_OF[work.priority],
       revision: null,
+      content: null,
       trigger: "api",
       scheduledAt,
       dueAt: scheduledAt,

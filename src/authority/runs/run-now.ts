@@ -5,6 +5,7 @@ import type { RunState } from "../../domain/states.ts";
 import { bucketOf, instantOf, mintId, type Uuid } from "../../kernel/ids.ts";
 import type { Transaction } from "../../store/database.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
+import type { CursorRow } from "../../store/rows/cursors.ts";
 import { endRuns } from "../../store/rows/endings.ts";
 import { markCancelRequested } from "../../store/rows/live-marks.ts";
 import { lockOpenRunsOf } from "../../store/rows/live-runs.ts";
@@ -12,6 +13,7 @@ import { type RequestKey, takeRequestKey } from "../../store/rows/request-keys.t
 import { findRunState } from "../../store/rows/run-state.ts";
 import type { Authority } from "../authority.ts";
 import { lookAgain, refuse, transactOrRefuse } from "../refusal.ts";
+import { revisionOf } from "../revisions.ts";
 import { lockScheduleOrDeleted } from "../schedules/settled-schedule.ts";
 import { bearRuns } from "./bear.ts";
 import { endingOfWaiting } from "./making-way.ts";
@@ -63,13 +65,13 @@ export async function runNow(
 async function bearNow(
   authority: Authority,
   tx: Transaction,
-  cursor: { schedule_id: Uuid; tenant_id: Uuid; revision: number },
+  cursor: Pick<CursorRow, "schedule_id" | "tenant_id" | "revision" | "content">,
   runId: Uuid,
   payload: Payload | undefined,
 ): Promise<"queued" | "blocked" | undefined> {
   const scheduleId = cursor.schedule_id;
-  await authority.revisions.load(tx, [{ scheduleId, revision: cursor.revision }]);
-  const { definition } = authority.revisions.get({ scheduleId, revision: cursor.revision });
+  await authority.revisions.load(tx, [revisionOf(cursor)]);
+  const { definition } = authority.revisions.get(revisionOf(cursor));
   const concern = concernOf(definition.overlap);
   const { open: bySchedule, undecided } = await lockOpenRunsOf(tx, [{ scheduleId, concern }]);
   if (undecided.size > 0) lookAgain();
@@ -103,6 +105,7 @@ async function bearNow(
     class: definition.class,
     lane: LANE_OF[definition.priority],
     revision: cursor.revision,
+    content: cursor.content,
     trigger: "manual",
     scheduledAt,
     dueAt: scheduledAt,

@@ -10,6 +10,7 @@ export type CursorRow = {
   schedule_id: Uuid;
   tenant_id: Uuid;
   revision: number;
+  content: Uuid | null;
   next_run_at: Instant | null;
   next_due_at: Instant | null;
   chain_started_at: Instant;
@@ -33,7 +34,7 @@ export function isNextUnknown(cursor: Pick<CursorRow, "next_run_at" | "fault">):
   return cursor.next_run_at === null && cursor.fault !== null;
 }
 
-const COLUMNS = `schedule_id, tenant_id, revision, next_run_at, next_due_at, chain_started_at, last_nominal_at,
+const COLUMNS = `schedule_id, tenant_id, revision, content, next_run_at, next_due_at, chain_started_at, last_nominal_at,
   last_nominal_local, tz_version, runs_made, catch_up_until, caught_up, catch_up_reason, awaits_end, fault, fault_retry_at`;
 
 const LOCK_SKIPPING = sql(

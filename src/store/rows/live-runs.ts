@@ -14,6 +14,7 @@ export type LiveRun = {
   class: string;
   lane: Lane;
   revision: number | null;
+  content: Uuid | null;
   state: LiveState;
   guard: Uuid | null;
   not_before: Instant;
@@ -36,7 +37,7 @@ export type LiveRun = {
   own_work: boolean;
 };
 
-export const LIVE_COLUMNS = `id, scheduled_at, schedule_id, tenant_id, class, lane, revision, state, guard, not_before, due_at,
+export const LIVE_COLUMNS = `id, scheduled_at, schedule_id, tenant_id, class, lane, revision, content, state, guard, not_before, due_at,
   admitted_at, started_at, start_deadline, attempt, budget_from, budget_attempt, interruptions, expiries, held_by,
   fence, claim_id, worker, lease_until, deadline_at, cancel_requested_at, own_work`;
 

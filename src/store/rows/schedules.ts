@@ -1,7 +1,7 @@
 import type { Definition, Payload } from "../../domain/definition.ts";
 import type { ScheduleStatus } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
-import type { Uuid } from "../../kernel/ids.ts";
+import { digestOf, type Uuid } from "../../kernel/ids.ts";
 import { type Queryable, sql } from "../database.ts";
 import { instantText } from "../values.ts";
 
@@ -31,14 +31,14 @@ const INSERT = sql(
 );
 const INSERT_REVISION = sql(
   "schedules_insert_revision",
-  `insert into schedule_revision (schedule_id, revision, actor, created_at, definition, payload)
-   values ($1, $2, $3, $4, $5, $6)`,
+  `insert into schedule_revision (schedule_id, revision, actor, created_at, definition, payload, content)
+   values ($1, $2, $3, $4, $5, $6, $7)`,
 );
 const INSERT_CURSOR = sql(
   "schedules_insert_cursor",
   `insert into schedule_cursor (schedule_id, tenant_id, revision, next_run_at, next_due_at, chain_started_at, tz_version,
-                                parser_version)
-   values ($1, $2, 1, $3, $4, $5, $6, 1)`,
+                                parser_version, content)
+   select $1, $2, 1, $3, $4, $5, $6, 1, content from schedule_revision where schedule_id = $1 and revision = 1`,
 );
 const UPDATE = sql(
   "schedules_update",
@@ -51,7 +51,8 @@ const UPDATE_CURSOR = sql(
       set revision = $2, next_run_at = $3, next_due_at = $4, last_nominal_at = $5, chain_started_at = coalesce($6, chain_started_at),
           chain_reason = coalesce($7, chain_reason), tz_version = $8, fault = $9, fault_retry_at = $10,
           awaits_end = $11, last_nominal_local = case when $6 is null then last_nominal_local end,
-          catch_up_until = null, caught_up = 0, catch_up_reason = null
+          catch_up_until = null, caught_up = 0, catch_up_reason = null,
+          content = (select content from schedule_revision where schedule_id = $1 and revision = $2)
     where schedule_id = $1`,
 );
 
@@ -76,13 +77,14 @@ export async function insertRevision(
   nowAt: Instant,
 ): Promise<void> {
   const { scheduleId, revision, actor, definition, payload } = row;
+  const texts = [JSON.stringify(definition), JSON.stringify(payload)];
   await tx.query(INSERT_REVISION, [
     scheduleId,
     revision,
     actor,
     instantText(nowAt),
-    JSON.stringify(definition),
-    JSON.stringify(payload),
+    ...texts,
+    digestOf(texts.join("\n")),
   ]);
 }
 
