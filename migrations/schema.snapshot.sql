@@ -474,8 +474,8 @@ table schedule_cursor with (fillfactor=70)
   column caught_up integer not null default 0
   column catch_up_reason text
   column awaits_end boolean not null default false
-  constraint a_catch_up_is_told_whole CHECK (((catch_up_until IS NULL) = (catch_up_reason IS NULL)))
   column content uuid
+  constraint a_catch_up_is_told_whole CHECK (((catch_up_until IS NULL) = (catch_up_reason IS NULL)))
   constraint a_chain_starts_for_a_known_reason CHECK ((chain_reason = ANY (ARRAY['created'::text, 'revised'::text, 'resumed'::text, 'adopted'::text])))
   constraint a_due_cursor_has_a_nominal_instant CHECK (((next_due_at IS NULL) OR (next_run_at IS NOT NULL)))
   constraint catching_up_counts_from_nothing CHECK ((caught_up >= 0))

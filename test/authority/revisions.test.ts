@@ -49,7 +49,7 @@ test("schedules that say the same are read once, and others are not taken for th
 
 test("a run does what the revision it was born under said, also after an edit", async () => {
   const scheduleId = await world.newSchedule({ payload: { version: "old" }, overlap: { policy: "allow" } });
-  await world.makeDue(scheduleId);
+  await world.makeDue(scheduleId, 5000);
   await world.materialize([scheduleId]);
   const revised = await reviseSchedule(world.authority, {
     tenantId: world.tenantId,
@@ -59,7 +59,7 @@ test("a run does what the revision it was born under said, also after an edit", 
     change: { payload: { version: "new" } },
   });
   expect(revised.kind).toBe("revised");
-  await world.makeDue(scheduleId, 500);
+  await world.makeDue(scheduleId, 2000);
   await world.materialize([scheduleId]);
   const grants = await world.claimAll();
   expect(grants.map((grant) => grant.payload.version)).toEqual(["old", "new"]);

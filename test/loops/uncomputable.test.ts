@@ -30,7 +30,8 @@ const newSchedule = () =>
 /** What the processes of the next release read; those of before keep what they have read. */
 async function store(scheduleId: Uuid, member: string, value: string): Promise<void> {
   await world.admin.query(
-    `update schedule_revision set definition = jsonb_set(definition::jsonb, $2, $3) where schedule_id = $1`,
+    `with c as (update schedule_cursor set content = null where schedule_id = $1)
+     update schedule_revision set definition = jsonb_set(definition::jsonb, $2, $3), content = null where schedule_id = $1`,
     [scheduleId, ["rule", member], JSON.stringify(value)],
   );
 }
