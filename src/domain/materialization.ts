@@ -12,7 +12,7 @@ export type Cursor = {
   tenantId: Uuid;
   revision: number;
   /** Digest of the revision's definition and payload; null where it was never written. */
-  content: Uuid | null;
+  content?: Uuid | null;
   nextRunAt: Instant;
   /** Undefined at the start of a chain (creation, edit, resume). */
   lastNominalAt: Instant | undefined;
@@ -29,7 +29,7 @@ export type NewRun = {
   lane: Lane;
   revision: number | null;
   /** Digest of what the revision says: who has read an equal one need not read this one. */
-  content: Uuid | null;
+  content?: Uuid | null;
   trigger: Trigger;
   scheduledAt: Instant;
   dueAt: Instant;
@@ -119,7 +119,7 @@ export function planMaterialization(
     tenantId: cursor.tenantId,
     class: definition.class,
     revision: cursor.revision,
-    content: cursor.content,
+    content: cursor.content ?? null,
     scheduledAt,
     dueAt,
     prevScheduledAt: previous(scheduledAt),

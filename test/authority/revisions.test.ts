@@ -12,7 +12,7 @@ afterEach(() => world.close());
 
 /** A process's cache, and how many times it asked the database. */
 function freshCache() {
-  const cache = createRevisionCache(world.authority.zones);
+  const cache = createRevisionCache(world.authority.pinned);
   const asked = { times: 0 };
   const db: Queryable = {
     query: (...args) => {

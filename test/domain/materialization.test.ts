@@ -26,7 +26,6 @@ const cursor = (change: Partial<Cursor> = {}): Cursor => ({
   scheduleId: SCHEDULE,
   tenantId: "t",
   revision: 3,
-  content: null,
   nextRunAt: T0,
   lastNominalAt: undefined,
   runsMade: 0,

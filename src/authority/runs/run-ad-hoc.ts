@@ -41,7 +41,6 @@ export async function runAdHoc(
       class: work.class,
       lane: LANE_OF[work.priority],
       revision: null,
-      content: null,
       trigger: "api",
       scheduledAt,
       dueAt: scheduledAt,
