@@ -51,7 +51,7 @@ export async function accountFor(context: ApiContext, schedule: ScheduleView, pa
   const read = await readRecords(context, schedule.id, page);
   const entries = read.entries.slice(0, page.limit);
   const { revisions } = context.authority;
-  const key = (revision: number) => ({ scheduleId: schedule.id, revision });
+  const key = (revision: number) => ({ scheduleId: schedule.id, revision, content: null });
   await revisions.load(
     context.db,
     [...new Set(entries.map((entry) => entry.revision))].map((revision) => key(revision)),

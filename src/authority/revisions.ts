@@ -9,7 +9,7 @@ import type { PinnedZones } from "./timezones/pinned-zones.ts";
 export type Revision = { definition: Definition; payload: Payload };
 
 /** `content` is the digest of what the revision says (null: unknown); revisions with equal digests are read once. */
-export type RevisionKey = { scheduleId: Uuid; revision: number; content?: Uuid | null };
+export type RevisionKey = { scheduleId: Uuid; revision: number; content: Uuid | null };
 
 /** The revision that a row of a schedule points to. */
 export function revisionOf(row: { schedule_id: Uuid; revision: number; content: Uuid | null }): RevisionKey {

@@ -15,6 +15,7 @@ import {
 } from "../../store/rows/calendars.ts";
 import type { CursorRow } from "../../store/rows/cursors.ts";
 import type { Authority } from "../authority.ts";
+import { revisionOf } from "../revisions.ts";
 import { namesOf } from "./use-calendars.ts";
 
 /** Calendars this process has read. A version never changes, so it may be kept. */
@@ -55,8 +56,9 @@ export async function loadPlacings(
   cursors: readonly CursorRow[],
 ): Promise<Placings> {
   const wanted = new Map<string, { tenant_id: Uuid; name: string }>();
-  for (const { schedule_id: scheduleId, revision, tenant_id } of cursors) {
-    for (const name of namesOf(authority.revisions.get({ scheduleId, revision }).definition)) {
+  for (const cursor of cursors) {
+    const { tenant_id } = cursor;
+    for (const name of namesOf(authority.revisions.get(revisionOf(cursor)).definition)) {
       wanted.set(`${tenant_id} ${name}`, { tenant_id, name });
     }
   }

@@ -9,6 +9,7 @@ import { zoneOf } from "../../domain/rule-zone.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { CursorRow } from "../../store/rows/cursors.ts";
 import type { Authority } from "../authority.ts";
+import { revisionOf } from "../revisions.ts";
 
 /** Owed appointments follow the last nominal instant within milliseconds; rules have at least a second between theirs. */
 const OWED_WITHIN_MS = 1000;
@@ -41,7 +42,7 @@ export function standAt({ last_nominal_at, chain_started_at, next_run_at }: Curs
  * kinds can reach an instant at which a clock shows less than it did.
  */
 export function localToRemember(authority: Authority, cursor: CursorRow, at: Instant | null): string | null {
-  const { definition } = authority.revisions.get({ scheduleId: cursor.schedule_id, revision: cursor.revision });
+  const { definition } = authority.revisions.get(revisionOf(cursor));
   const zone = zoneOf(definition.rule);
   // A zone that the tz data has lost shows no local time.
   if (at === null || zone === undefined || authority.zones.findZone(zone) === undefined) return null;

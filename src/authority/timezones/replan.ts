@@ -8,6 +8,7 @@ import type { Transaction } from "../../store/database.ts";
 import { type CursorRow, setScheduleStatus } from "../../store/rows/cursors.ts";
 import { flagCursors, type Replanned, replanCursors } from "../../store/rows/stale-cursors.ts";
 import type { Authority } from "../authority.ts";
+import { revisionOf } from "../revisions.ts";
 import { FAULT_RETRY_MS } from "../runs/plan-cursor.ts";
 import { dueAtOf } from "../schedules/next-instant.ts";
 import { continueUnder, standAt } from "./onward.ts";
@@ -31,7 +32,7 @@ export async function planAnew(
   // Somebody knows of another version: this process may be the one that is behind, and must not plan backwards.
   await followAdoption(authority, tx);
   const stale = cursors.filter((cursor) => mayBeStale(authority, cursor));
-  await authority.revisions.load(tx, stale.map(keyOf));
+  await authority.revisions.load(tx, stale.map(revisionOf));
   const versions = new Map<string, ZoneSource | undefined>();
   for (const { tz_version } of stale) {
     if (!versions.has(tz_version)) versions.set(tz_version, await openVersion(authority, tx, tz_version));
@@ -62,10 +63,8 @@ function mayBeStale(authority: Authority, cursor: CursorRow): boolean {
   return cursor.next_run_at !== null && (cursor.tz_version !== authority.tzVersion || cursor.fault !== null);
 }
 
-const keyOf = (cursor: CursorRow) => ({ scheduleId: cursor.schedule_id, revision: cursor.revision });
-
 function planOne(authority: Authority, cursor: CursorRow, before: ZoneSource | undefined, nowAt: Instant): Outcome {
-  const { definition } = authority.revisions.get(keyOf(cursor));
+  const { definition } = authority.revisions.get(revisionOf(cursor));
   const isFuture = cursor.next_run_at! > nowAt;
   const touched = before === undefined || isTouched(definition.rule, before, authority.zones);
   const wasFlagged = cursor.fault !== null && cursor.next_due_at === null && isFuture;

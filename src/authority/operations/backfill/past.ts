@@ -30,14 +30,14 @@ export async function walkOf(
   policy: BackfillPolicy,
 ): Promise<Walk> {
   const { schedule_id: scheduleId, revision } = schedule;
-  await authority.revisions.load(db, [{ scheduleId, revision }]);
-  const { definition } = authority.revisions.get({ scheduleId, revision });
+  await authority.revisions.load(db, [{ scheduleId, revision, content: null }]);
+  const { definition } = authority.revisions.get({ scheduleId, revision, content: null });
   return { scheduleId, revision, definition, next: nextOf(authority, scheduleId, revision), place: atNominal, policy };
 }
 
 /** How a loaded revision's rule names instants. */
 function nextOf(authority: Authority, scheduleId: Uuid, revision: number): NextAfter {
-  const { definition } = authority.revisions.get({ scheduleId, revision });
+  const { definition } = authority.revisions.get({ scheduleId, revision, content: null });
   const compiled = authority.revisions.rule(definition);
   if (!compiled.ok) {
     throw callerError("invalid-rule", `The schedule's rule cannot be computed at present: ${compiled.fault.message}`);
@@ -98,7 +98,7 @@ async function membership(
   const revisions = [...new Set(ranges.map((range) => range.revision))].filter((one) => one !== walk.revision);
   await authority.revisions.load(
     db,
-    revisions.map((revision) => ({ scheduleId, revision })),
+    revisions.map((revision) => ({ scheduleId, revision, content: null })),
   );
   const rules = new Map(revisions.map((revision) => [revision, nextOf(authority, scheduleId, revision)]));
   return (range, at) => {
