@@ -74,6 +74,89 @@ describe("a preview", () => {
   });
 });
 
+describe("a preview with calendars or a window", () => {
+  const daily = { rule: rule("0 9 * * *", { zone: "UTC" }), from: "2026-12-24T12:00:00Z", count: 2 };
+
+  beforeAll(async () => {
+    const holidays = { weekend: [], dates: [{ date: "2026-12-25", name: "Christmas" }] };
+    const made = await call(server.url, "PUT", "/v1/calendars/holidays", {
+      key: owner,
+      body: { expectedVersion: 0, ...holidays },
+    });
+    expect(made.status, made.text).toBeLessThan(300);
+  });
+
+  it("leaves out what a calendar excludes, and says when and why it moved an instant", async () => {
+    const excluding = { ...daily, calendars: [{ name: "holidays", onExcluded: "exclude" }] };
+    expect(await preview(excluding)).toMatchObject({
+      description: "At 09:00, UTC time; not on days excluded by holidays",
+      instants: [{ at: "2026-12-26T09:00:00Z", labels: [] }, { at: "2026-12-27T09:00:00Z" }],
+      notes: [{ kind: "calendar", at: "2026-12-25T09:00:00Z", text: "excluded by Christmas", count: 1 }],
+    });
+    const shifting = { ...daily, rule: rule("0 9 25 * *", { zone: "UTC" }) };
+    expect(
+      await preview({ ...shifting, calendars: [{ name: "holidays", onExcluded: "shift" }], count: 1 }),
+    ).toMatchObject({
+      instants: [
+        {
+          at: "2026-12-25T09:00:00Z",
+          dueAt: "2026-12-26T09:00:00Z",
+          dueLocal: "2026-12-26T09:00:00+00:00[UTC]",
+          label: "moved from 2026-12-25 by Christmas",
+          labels: [{ kind: "calendar" }],
+        },
+      ],
+    });
+    const unknown = { ...daily, calendars: [{ name: "holiday", onExcluded: "shift" }] };
+    expect((await send("POST", "/v1/schedules/preview", unknown)).body).toMatchObject({
+      code: "unknown-calendar",
+      errors: [{ didYouMean: "holidays" }],
+    });
+  });
+
+  it("says what a calendar would do to a schedule that exists", async () => {
+    const made = await send("POST", "/v1/schedules", {
+      name: "to close",
+      rule: daily.rule,
+      job: REPORT,
+      class: "long",
+    });
+    const path = `/v1/schedules/${String(made.body.scheduleId)}/preview`;
+    const calendars = [{ name: "holidays", onExcluded: "exclude" }];
+    const answer = await send("POST", path, { calendars, from: daily.from, count: 2 });
+    expect(answer.body).toMatchObject({
+      diff: {
+        fields: [{ field: "calendars", to: calendars }],
+        vanish: [{ at: "2026-12-25T09:00:00Z" }],
+        appear: [],
+        stay: [{ at: "2026-12-26T09:00:00Z" }, { at: "2026-12-27T09:00:00Z" }],
+      },
+    });
+  });
+
+  it("tells a new schedule its window, and one that exists the very instant at which it will be due", async () => {
+    expect(await preview({ ...daily, windowMs: 600_000 })).toMatchObject({
+      instants: [
+        {
+          dueAt: "2026-12-25T09:00:00Z",
+          dueBefore: "2026-12-25T09:10:00Z",
+          label: "starts somewhere in 09:00–09:10, always the same for this schedule",
+        },
+        {},
+      ],
+    });
+    const body = { name: "spread", rule: daily.rule, job: REPORT, class: "long", windowMs: 3_600_000 };
+    const made = await send("POST", "/v1/schedules", body);
+    const path = `/v1/schedules/${String(made.body.scheduleId)}/preview`;
+    const { instants } = (await send("POST", path, { count: 1 })).body as unknown as Preview;
+    expect(instants[0]).toMatchObject({ at: made.body.nextRunAt, dueAt: made.body.nextDueAt });
+    expect(made.body.nextDueAt).not.toBe(made.body.nextRunAt);
+    expect(instants[0]!.label).toMatch(/its own place in the window that opens at 09:00$/);
+    const wider = (await send("POST", path, { windowMs: null, count: 1 })).body as unknown as Preview;
+    expect(wider.diff.stay).toMatchObject([{ movedFrom: made.body.nextDueAt, movedTo: made.body.nextRunAt }]);
+  });
+});
+
 describe("the feasibility quote", () => {
   const nightly = { rule: rule("15 2 * * *", { zone: "UTC" }), class: "memory" };
   const quote = async () => (await preview(nightly)).feasibility;
