@@ -42,6 +42,7 @@ const LOCK_SKIPPING = sql(
   `select ${COLUMNS} from schedule_cursor where schedule_id = any($1::uuid[]) order by schedule_id
       for update skip locked`,
 );
+const READ = sql("cursors_read", `select ${COLUMNS} from schedule_cursor where schedule_id = $1`);
 const LOCK = sql("cursors_lock", `select ${COLUMNS} from schedule_cursor where schedule_id = $1 for update`);
 
 /** Due walks stop at their batch: in due order, own buckets filtered by a mask that cannot become an index condition. */
@@ -97,6 +98,11 @@ const SET_STATUS = sql(
 
 export function lockCursorsSkipping(tx: Queryable, scheduleIds: readonly Uuid[]): Promise<CursorRow[]> {
   return tx.query<CursorRow>(LOCK_SKIPPING, [scheduleIds]);
+}
+
+/** For who only looks: what it says may have changed by the time it is used. */
+export async function readCursor(tx: Queryable, scheduleId: Uuid): Promise<CursorRow | undefined> {
+  return (await tx.query<CursorRow>(READ, [scheduleId]))[0];
 }
 
 export async function lockCursor(tx: Queryable, scheduleId: Uuid): Promise<CursorRow | undefined> {
