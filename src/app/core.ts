@@ -10,7 +10,9 @@ import { operatorError } from "../kernel/errors.ts";
 import { noFaults } from "../kernel/faults.ts";
 import { mintId, randomBucket, type Uuid } from "../kernel/ids.ts";
 import { createLog, type Log } from "../kernel/log.ts";
+import { createLoop, type LoopService } from "../kernel/loop.ts";
 import { createMetrics, type Metrics } from "../kernel/metrics.ts";
+import { createTzWatch } from "../loops/tz-watch.ts";
 import { createDatabase, type Database } from "../store/database.ts";
 import type { Config } from "./config.ts";
 import { loadTzCandidate, type TzData } from "./tz-data.ts";
@@ -32,6 +34,8 @@ export type Core = {
   heartbeatAuthority: Authority;
   /** What this process could have adopted; it goes by what is adopted. */
   tzCandidate: TzData;
+  /** Notices adoptions; shared by the roles of this process. */
+  tzWatch: LoopService;
   /** Undefined without REDIS_URL: then dispatch is direct. */
   redis: { connection: HintRedis; waker: Waker } | undefined;
   redisAvailable(): boolean;
@@ -83,6 +87,7 @@ export function createCore(config: Config, role: string): Core {
   };
   let closing = false;
   const processId = mintId(clock.now(), randomBucket());
+  const authority = createAuthority({ ...parts, db });
   return {
     config,
     version: readVersion(),
@@ -92,9 +97,10 @@ export function createCore(config: Config, role: string): Core {
     log,
     metrics,
     db,
-    authority: createAuthority({ ...parts, db }),
+    authority,
     heartbeatAuthority: createAuthority({ ...parts, db: heartbeatDb }),
     tzCandidate: candidate,
+    tzWatch: createLoop(createTzWatch({ authority }), { clock, log, metrics }),
     redis,
     redisAvailable: () => redis?.connection.health().available ?? false,
     wakes,

@@ -21,7 +21,7 @@ export function servicesOf(role: RoleName, core: Core): Service[] {
   if (role === "relay") return relayRole(core);
   if (role === "sweeper") return sweeperRole(core);
   if (role === "worker") return workerRole(core, registerJobs());
-  return [apiRole(core, registerJobs(), readSecret(core.config))];
+  return [core.tzWatch, apiRole(core, registerJobs(), readSecret(core.config))];
 }
 
 /** Runs one role until the process is asked to end. */

@@ -144,6 +144,22 @@ export function createMetrics() {
       help: "1 while Redis answers, 0 while dispatch is direct",
       registers,
     }),
+    tzInfo: new Gauge({
+      name: "punctual_tz_info",
+      help: "1 for the version of the tz database that this process goes by",
+      labelNames: ["version"] as const,
+      registers,
+    }),
+    tzBehind: new Gauge({
+      name: "punctual_schedules_behind_tz",
+      help: "Of the next 10,000 due schedules, those that an adopted tz database moves and that are not planned anew yet",
+      registers,
+    }),
+    schedulesReplanned: new Counter({
+      name: "punctual_schedules_replanned_total",
+      help: "Schedules planned anew before they were due, because a tz database was adopted",
+      registers,
+    }),
     faultySchedules: new Gauge({
       name: "punctual_schedules_with_fault",
       help: "Schedules that make no runs because their rule cannot be computed at the moment",

@@ -1,5 +1,6 @@
 import type { Authority } from "../authority/authority.ts";
 import { readBacklogAges } from "../authority/dispatch/backlog.ts";
+import { countBehind } from "../authority/timezones/replan-walk.ts";
 import type { Pass } from "../kernel/loop.ts";
 
 const EVERY_MS = 15_000;
@@ -17,6 +18,7 @@ export function createGaugeReader(options: { authority: Authority; classes: read
       metrics.scanLag.set(ages.scanLagMs / 1000);
       metrics.outboxAge.set(ages.outboxAgeMs / 1000);
       metrics.faultySchedules.set(ages.faults);
+      metrics.tzBehind.set(await countBehind(authority));
       for (const class_ of classes)
         metrics.queuedAge.set({ class: class_ }, (ages.queuedAgeMs.get(class_) ?? 0) / 1000);
       return { did: 0, more: false };

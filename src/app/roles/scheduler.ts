@@ -25,6 +25,7 @@ export function schedulerRole(core: Core): Service[] {
   core.wakes.on("scanner", loop.wake);
   const upkeep = createPartitionUpkeep(core.db, core.config.PUNCTUAL_PARTITIONS);
   return [
+    core.tzWatch,
     createLoop(createPartitionKeeper({ upkeep, log, metrics: core.metrics }), core),
     {
       ...loop,

@@ -9,6 +9,7 @@ import { createHintSweeper } from "../../loops/hint-sweeper.ts";
 import { createLeaseSweeper } from "../../loops/lease-sweeper.ts";
 import { createOperationsDriver } from "../../loops/operations.ts";
 import { createReconciler } from "../../loops/reconciler.ts";
+import { createReplanner } from "../../loops/replanner.ts";
 import { createUploadCleaner } from "../../loops/upload-cleaner.ts";
 import type { Core } from "../core.ts";
 import { openObjects } from "../objects.ts";
@@ -24,6 +25,8 @@ export function sweeperRole(core: Core): Service[] {
     createLoop(createGaugeReader({ authority, classes: CLASSES }), core),
     createLoop(createUploadCleaner({ ...core, objects: openObjects(core.config) }), core),
     createLoop(createReconciler({ authority }), core),
+    createLoop(createReplanner({ authority }), core),
+    core.tzWatch,
     createLoop(createOperationsDriver({ authority }), core),
   ];
   if (redis !== undefined) {

@@ -4,6 +4,7 @@ import { toLocal } from "../../domain/recurrence/local.ts";
 import type { ZoneSource } from "../../domain/recurrence/zone-source.ts";
 import { zoneOf } from "../../domain/rule-zone.ts";
 import type { Instant } from "../../kernel/clock.ts";
+import { PunctualError } from "../../kernel/errors.ts";
 import type { Transaction } from "../../store/database.ts";
 import { type CursorRow, setScheduleStatus } from "../../store/rows/cursors.ts";
 import { flagCursors, type Replanned, replanCursors } from "../../store/rows/stale-cursors.ts";
@@ -29,13 +30,12 @@ export async function planAnew(
   cursors: readonly CursorRow[],
 ): Promise<readonly CursorRow[]> {
   if (!cursors.some((cursor) => mayBeStale(authority, cursor))) return cursors;
-  // Somebody knows of another version: this process may be the one that is behind, and must not plan backwards.
-  await followAdoption(authority, tx);
+  await catchUpWithAdoption(authority, tx, cursors);
   const stale = cursors.filter((cursor) => mayBeStale(authority, cursor));
   await authority.revisions.load(tx, stale.map(revisionOf));
   const versions = new Map<string, ZoneSource | undefined>();
   for (const { tz_version } of stale) {
-    if (!versions.has(tz_version)) versions.set(tz_version, await openVersion(authority, tx, tz_version));
+    if (!versions.has(tz_version)) versions.set(tz_version, await openOrDoWithout(authority, tx, tz_version));
   }
   const nowAt = await tx.authorityNow();
   const planned = stale.map((cursor) => ({
@@ -54,6 +54,41 @@ export async function planAnew(
   tell(authority, planned);
   const changed = new Map(planned.map((one) => [one.cursor.schedule_id, asWritten(authority, one, nowAt)]));
   return cursors.map((cursor) => changed.get(cursor.schedule_id) ?? cursor);
+}
+
+/** Somebody may know of another version: then this process is the one that is behind, and must not plan backwards. */
+async function catchUpWithAdoption(
+  authority: Authority,
+  tx: Transaction,
+  cursors: readonly CursorRow[],
+): Promise<void> {
+  try {
+    await followAdoption(authority, tx);
+  } catch (error) {
+    // Data that broke later is no reason to stop those who have what went before; only whom it planned must wait.
+    const version = brokenVersion(error);
+    if (version === undefined || cursors.some((cursor) => cursor.tz_version === version)) throw error;
+    authority.log.error({ err: error }, "the adopted tz database is broken; this process goes on with the one it has");
+  }
+}
+
+/** What a cursor was planned by only says more exactly what was served; without it, what is remembered has to do. */
+async function openOrDoWithout(
+  authority: Authority,
+  tx: Transaction,
+  version: string,
+): Promise<ZoneSource | undefined> {
+  try {
+    return await openVersion(authority, tx, version);
+  } catch (error) {
+    if (brokenVersion(error) === undefined) throw error;
+    authority.log.error({ err: error }, "a tz database of before is broken");
+    return undefined;
+  }
+}
+
+function brokenVersion(error: unknown): unknown {
+  return error instanceof PunctualError && error.code === "tz-data-corrupt" ? error.details.version : undefined;
 }
 
 type Outcome = { replanned?: Replanned; fault?: string };

@@ -37,7 +37,7 @@ const FIND_WINDOW = sql(
   "cursors_stale_window",
   `with due_window as materialized (
      select schedule_id, revision, next_due_at, tz_version from schedule_cursor
-      where next_due_at is not null and (next_due_at, schedule_id) > ($1, $2)
+      where next_due_at >= $1 and (next_due_at, schedule_id) > ($1, $2)
       order by next_due_at, schedule_id limit $3)
    select (select count(*)::int from due_window) as seen, last.next_due_at as last_due_at, last.schedule_id as last_id,
           (select array_agg(w.schedule_id order by w.next_due_at)
