@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { sql } from "../../src/store/database.ts";
 import { call, REPORT, startTestServer, type TestServer } from "./server.ts";
 
 let server: TestServer;
@@ -191,7 +192,9 @@ describe("a schedule", () => {
       ).body as { instants: object[]; notes: object[] };
     const excluded = await preview("exclude");
     expect(excluded.instants).toMatchObject([{ at: "2026-12-26T08:00:00Z" }, { at: "2026-12-27T08:00:00Z" }]);
-    expect(excluded.notes).toMatchObject([{ at: "2026-12-25T08:00:00Z", kind: "calendar", text: "excluded by Christmas" }]);
+    expect(excluded.notes).toMatchObject([
+      { at: "2026-12-25T08:00:00Z", kind: "calendar", text: "excluded by Christmas" },
+    ]);
     const shifted = await preview("shift", { kind: "cron", expression: "0 9 25 * *", zone: "Europe/Berlin" });
     expect(shifted.instants[0]).toMatchObject({
       at: "2026-12-25T08:00:00Z",
@@ -206,7 +209,7 @@ it("every change of a calendar is an audit event", async () => {
   await put("audited", { weekend: [], expectedVersion: 1 });
   await send("DELETE", "/v1/calendars/audited");
   const rows = await server.db.query(
-    { name: "test_audit", text: "select action, before, after from audit_event where subject = 'audited' order by id" },
+    sql("test_audit", "select action, before, after from audit_event where subject = 'audited' order by id"),
     [],
   );
   expect(rows).toEqual([

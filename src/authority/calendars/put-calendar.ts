@@ -39,7 +39,11 @@ export function putCalendar(
     }
     if ((before ?? 0) !== expectedVersion) refuse<PutCalendarOutcome>({ kind: "conflict", current });
     const nowAt = await tx.authorityNow();
-    const version = await insertCalendarVersion(tx, { tenantId, name, definition, actor }, nowAt);
+    const version = await insertCalendarVersion(
+      tx,
+      { tenantId, name, definition, actor, first: current === undefined },
+      nowAt,
+    );
     if (version === undefined) lookAgain();
     // Versions are kept for ever: the event need not repeat thousands of dates.
     const action = current === undefined ? "calendar.create" : "calendar.change";

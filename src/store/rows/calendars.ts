@@ -24,10 +24,13 @@ const INSERT = sql(
    on conflict do nothing
    returning version`,
 );
-const SET_HEAD = sql(
-  "calendars_set_head",
-  `insert into calendar_head (tenant_id, name, version) values ($1, $2, $3)
-   on conflict (tenant_id, name) do update set version = excluded.version`,
+const INSERT_HEAD = sql(
+  "calendars_insert_head",
+  "insert into calendar_head (tenant_id, name, version) values ($1, $2, $3) on conflict do nothing returning version",
+);
+const MOVE_HEAD = sql(
+  "calendars_move_head",
+  "update calendar_head set version = $3 where tenant_id = $1 and name = $2 returning version",
 );
 const DELETE_HEAD = sql("calendars_delete_head", "delete from calendar_head where tenant_id = $1 and name = $2");
 const FIND_USERS = sql(
@@ -79,17 +82,21 @@ export async function lockCalendarsToUse(tx: Queryable, tenantId: Uuid, names: r
   return (await tx.query<{ name: string }>(LOCK_TO_USE, [tenantId, names])).map((row) => row.name);
 }
 
-/** Writes the next version and puts it in force; undefined: another transaction is creating the same name. */
+/**
+ * Writes the next version and puts it in force, in place of the one that is locked to change (`first`: there was none);
+ * undefined: another transaction has created the same name meanwhile.
+ */
 export async function insertCalendarVersion(
   tx: Queryable,
-  row: { tenantId: Uuid; name: string; definition: CalendarDefinition; actor: string },
+  row: { tenantId: Uuid; name: string; definition: CalendarDefinition; actor: string; first: boolean },
   nowAt: Instant,
 ): Promise<number | undefined> {
-  const { tenantId, name, definition, actor } = row;
+  const { tenantId, name, definition, actor, first } = row;
   const values = [tenantId, name, JSON.stringify(definition), instantText(nowAt), actor];
   const [made] = await tx.query<{ version: number }>(INSERT, values);
-  if (made !== undefined) await tx.query(SET_HEAD, [tenantId, name, made.version]);
-  return made?.version;
+  if (made === undefined) return undefined;
+  const [head] = await tx.query(first ? INSERT_HEAD : MOVE_HEAD, [tenantId, name, made.version]);
+  return head === undefined ? undefined : made.version;
 }
 
 export async function deleteCalendarHead(tx: Queryable, tenantId: Uuid, name: string): Promise<void> {
