@@ -31,6 +31,7 @@ const OPTIONS: Readonly<Record<string, string>> = {
   status: "--status",
   to: "--to",
   trigger: "--trigger",
+  zone: "--tz",
 };
 
 function optionOf(field: string): string | undefined {

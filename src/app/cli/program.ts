@@ -1,8 +1,10 @@
 import { Command } from "commander";
 import { readVersion } from "../version.ts";
 import { createAct } from "./act.ts";
+import { calendarCommand } from "./calendar/calendar.ts";
 import { doctorCommand } from "./doctor.ts";
 import { explain } from "./explain.ts";
+import { previewCommand } from "./preview.ts";
 import { roleCommands } from "./roles.ts";
 import { runsCommand } from "./runs/runs.ts";
 import { schedulesCommand } from "./schedules/schedules.ts";
@@ -42,6 +44,7 @@ Examples:
   punctual schedules list
   punctual runs watch --schedule key:run-summary
   punctual doctor
+  punctual preview "0 9 * * 1-5" --tz America/New_York
 
 Settings come from the environment: docs/operations.md has them all.`,
     );
@@ -53,6 +56,9 @@ Settings come from the environment: docs/operations.md has them all.`,
   );
   runsCommand(program.command("runs").description("list, show and watch runs, fetch results"), act);
   doctorCommand(program, act);
+  program.commandsGroup("Without a system:");
+  previewCommand(program, act);
+  calendarCommand(program.command("calendar").description("check this program's calendar against vectors"), act);
   return program;
 }
 
