@@ -54,7 +54,7 @@ function problemOfAll(code: ProblemCode, errors: readonly FieldFault[]): Problem
 
 function ofRule({ field, message, found, allowed, suggestion }: RuleFault): FieldFault {
   return {
-    field: field.startsWith("rule") || field === "endAt" || field === "startAt" ? field : `rule.${field}`,
+    field: field === "rule" || field === "endAt" || field === "startAt" ? field : `rule.${field}`,
     // Whole sentences there, a part of one here.
     message: message.replace(/\.$/, "").replace(/^[A-Z](?![A-Z])/, (first) => first.toLowerCase()),
     found: showValue(found),

@@ -17,7 +17,8 @@ export class FaultyRule extends Error {
   }
 }
 
-const LONGEST_QUOTE = 80;
+/** With its quotes it fits where values are shown on one line of 80, so it is not cut a second time. */
+const LONGEST_QUOTE = 70;
 
 /** Refuses a rule. Long texts are quoted in part: a fault travels into logs and answers. */
 export function refuse(fault: RuleFault): never {

@@ -1,0 +1,98 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { calendarCases, vectorLines } from "../domain/recurrence/support.ts";
+import { call, REPORT, startTestServer, type TestServer } from "./server.ts";
+
+/** Whatever cannot be scheduled is refused before anything is stored, by preview and create alike, in words that help. */
+
+type Refused = { name: string; expr: string; tz: string; readings: readonly object[] };
+type SyntaxVector = { id: string; expr: string; tz: string; verdict: string };
+
+const fromVectors = vectorLines<SyntaxVector>("cron-syntax.jsonl")
+  .filter((row) => row.verdict === "reject")
+  .map(({ id, expr, tz }) => ({
+    name: `${id} ${JSON.stringify(expr)} in ${JSON.stringify(tz)}`,
+    expr,
+    tz,
+    // Six fields mean seconds in a vector; without the switch they are one field too many.
+    readings: expr.trim().split(/\s+/).length === 6 ? [{}, { seconds: true }] : [{}],
+  }));
+const all: readonly Refused[] = [...fromVectors, ...calendarCases().refused.map((one) => ({ ...one, readings: [{}] }))];
+
+const FIELDS = ["second", "minute", "hour", "day-of-month", "month", "day-of-week", "expression", "zone"];
+
+let server: TestServer;
+let owner: string;
+const send = (path: string, body: unknown) => call(server.url, "POST", path, { key: owner, body });
+
+beforeAll(async () => {
+  server = await startTestServer();
+  owner = await server.key(await server.tenant("acme"), "owner");
+});
+afterAll(async () => {
+  const listed = await call(server.url, "GET", "/v1/schedules", { key: owner });
+  expect(listed.body.items, "nothing was stored").toEqual([]);
+  await server.close();
+});
+
+describe("a rule that cannot be scheduled", () => {
+  it("is among many", () => expect(all.length).toBeGreaterThan(60));
+
+  it.each(all)("$name", async ({ expr, tz, readings }) => {
+    for (const choice of readings) {
+      const rule = { kind: "cron", expression: expr, zone: tz, ...choice };
+      const [previewed, created] = await Promise.all([
+        send("/v1/schedules/preview", { rule }),
+        send("/v1/schedules", { name: "never", rule, job: REPORT }),
+      ]);
+      for (const answer of [previewed, created]) {
+        expect([answer.status, answer.body.code], answer.text).toEqual([400, "invalid-rule"]);
+        const errors = answer.body.errors as { field: string; message: string; found: string; allowed: string }[];
+        expect(errors.length).toBeGreaterThan(0);
+        for (const { field, message, found, allowed } of errors) {
+          expect(FIELDS).toContain(field.replace(/^rule\./, ""));
+          expect(message.length).toBeGreaterThan(3);
+          expect(allowed.length).toBeGreaterThan(3);
+          expect(isPartOf(found, [expr, tz]), `${found} is a part of what was sent`).toBe(true);
+          expect(answer.body.detail).toContain(field === errors[0]!.field ? field : "");
+        }
+      }
+      expect(created.body.errors).toEqual(previewed.body.errors);
+    }
+  });
+
+  it("of another kind names its field too", async () => {
+    const zone = "UTC";
+    const expression = "0 9 * * *";
+    for (const [rule, field] of [
+      [{ kind: "interval", anchorAt: 0 }, "rule.everyMs"],
+      [{ kind: "interval", everyMs: 1000, anchorAt: "soon" }, "rule.anchorAt"],
+      [{ kind: "once", at: "2090-02-30T00:00:00Z" }, "rule.at"],
+      [{ kind: "dates", at: ["2090-01-01T09:00"] }, "rule.at"],
+      [{ kind: "anyOf", rules: [{ kind: "cron", expression: "0 25 * * *", zone }] }, "rule.rules.0.hour"],
+      [{ kind: "cron", expression, zone: "PST" }, "rule.zone"],
+      [{ kind: "cron", expression }, "rule.zone"],
+      [{ kind: "cron", expression, zone, second: true }, "rule.second"],
+      [{ kind: "crone", expression, zone }, "rule.kind"],
+      [{ kind: "cron", expression, zone, gap: "sideways" }, "rule.gap"],
+    ] as const) {
+      const previewed = await send("/v1/schedules/preview", { rule });
+      const created = await send("/v1/schedules", { name: "never", rule, job: REPORT });
+      for (const answer of [previewed, created]) {
+        expect(answer.status, answer.text).toBe(400);
+        expect(answer.body.errors).toMatchObject([{ field }]);
+      }
+    }
+  });
+});
+
+it("the vectors hold no refusal that this table left out", () => {
+  const text = readFileSync(new URL("../vectors/cron-syntax.jsonl", import.meta.url), "utf8");
+  expect(fromVectors).toHaveLength(text.split('"verdict": "reject"').length - 1);
+});
+
+/** What was found is quoted from what was sent: in its case or in upper case, whole or its beginning. */
+function isPartOf(found: string, sent: readonly string[]): boolean {
+  const token = (JSON.parse(found) as string).replace(/…$/, "").toUpperCase();
+  return sent.some((text) => text.toUpperCase().includes(token));
+}
