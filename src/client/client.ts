@@ -2,6 +2,9 @@ import { randomUUID } from "node:crypto";
 import { type ClientOptions, createHttp, pathOf } from "./http.ts";
 import type {
   Attempt,
+  Calendar,
+  CalendarDraft,
+  CalendarPage,
   Ledger,
   ResultLink,
   Run,
@@ -48,6 +51,18 @@ export type Client = {
     /** Every nominal instant of a period, the last day by default. */
     ledger(schedule: string, period?: LedgerPeriod): Promise<Ledger>;
   };
+  /** Business calendars, by name. */
+  calendars: {
+    list(page?: { limit?: number; after?: string }): Promise<CalendarPage>;
+    /** The version in force, or the one asked for. */
+    get(calendar: string, version?: number | string): Promise<Calendar>;
+    /** Safe to call again after a doubtful end: the same days change nothing. */
+    put(calendar: string, draft: CalendarDraft): Promise<Calendar>;
+    /** After a doubtful end, `not-found` may mean that the call before did it. */
+    delete(calendar: string): Promise<{ name: string; version: number }>;
+    /** Newest first, of a deleted calendar too. */
+    versions(calendar: string, page?: { limit?: number; after?: string }): Promise<CalendarPage>;
+  };
   runs: {
     list(filters?: RunFilters): Promise<RunPage>;
     get(run: string): Promise<Run>;
@@ -80,6 +95,14 @@ export function createClient(options: ClientOptions): Client {
           body: "{}",
         }),
       ledger: (schedule, period = {}) => http.call({ path: pathOf`/v1/schedules/${schedule}/ledger`, query: period }),
+    },
+    calendars: {
+      list: (page = {}) => http.call({ path: "/v1/calendars", query: page }),
+      get: (calendar, version) => http.call({ path: pathOf`/v1/calendars/${calendar}`, query: { version } }),
+      put: (calendar, draft) =>
+        http.call({ method: "PUT", path: pathOf`/v1/calendars/${calendar}`, body: JSON.stringify(draft) }),
+      delete: (calendar) => http.call({ method: "DELETE", path: pathOf`/v1/calendars/${calendar}` }),
+      versions: (calendar, page = {}) => http.call({ path: pathOf`/v1/calendars/${calendar}/versions`, query: page }),
     },
     runs: {
       list: (filters = {}) => http.call({ path: "/v1/runs", query: filters }),

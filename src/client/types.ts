@@ -79,6 +79,24 @@ export type ScheduleResumed = ScheduleChange & { plan: { runs: number; skipped: 
 export type ScheduleDeleted = { scheduleId: string; canceled: number };
 export type RunMade = { runId: string; state: string };
 
+/** `expectedVersion`: the version the change was made for; 0: there must be none yet. */
+export type CalendarDraft = Partial<CalendarDays> & { expectedVersion: number };
+
+type CalendarDays = {
+  zone?: string | undefined;
+  /** `saturday` and so on. */
+  weekend: string[];
+  dates: { date: string; name?: string | undefined }[];
+  ranges: { from: string; to: string; name?: string | undefined }[];
+  /** `12-25` */
+  yearly: { date: string; name?: string | undefined }[];
+};
+type CalendarVersion = { name: string; version: number; actor: string; createdAt: string };
+export type Calendar = CalendarVersion & CalendarDays;
+/** Without its dates: how many there are. */
+export type ListedCalendar = CalendarVersion & { entries: number };
+export type CalendarPage = { items: ListedCalendar[]; next: string | null };
+
 export type SchedulePage = { items: Schedule[]; next: string | null };
 
 /** What a schedule is created from. `payloadJson` is sent as it is written, so that the API judges every digit of it. */

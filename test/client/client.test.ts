@@ -4,12 +4,13 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterEach, expect, expectTypeOf, test } from "vitest";
 import type { z } from "zod";
+import type { calendarSchema, listedCalendarSchema } from "../../src/api/present/calendar.ts";
 import type { ledgerSchema } from "../../src/api/present/ledger.ts";
 import type { attemptSchema, runListItemSchema, runSchema } from "../../src/api/present/run.ts";
 import type { scheduleSchema } from "../../src/api/present/schedule.ts";
 import { createClient } from "../../src/client/client.ts";
 import { download } from "../../src/client/download.ts";
-import type { Attempt, Ledger, ListedRun, Run, Schedule } from "../../src/client/types.ts";
+import type { Attempt, Calendar, Ledger, ListedCalendar, ListedRun, Run, Schedule } from "../../src/client/types.ts";
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
 const closing: (() => void)[] = [];
@@ -49,6 +50,8 @@ test("the types are what the API answers, though nothing of the server is import
   expectTypeOf<z.output<typeof runListItemSchema>>().toExtend<ListedRun>();
   expectTypeOf<z.output<typeof attemptSchema>>().toExtend<Attempt>();
   expectTypeOf<z.output<typeof scheduleSchema>>().toExtend<Schedule>();
+  expectTypeOf<z.output<typeof calendarSchema>>().toExtend<Calendar>();
+  expectTypeOf<z.output<typeof listedCalendarSchema>>().toExtend<ListedCalendar>();
   expectTypeOf<z.output<typeof ledgerSchema>>().toExtend<Ledger>();
 });
 

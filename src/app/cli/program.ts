@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { readVersion } from "../version.ts";
 import { createAct } from "./act.ts";
 import { calendarCommand } from "./calendar/calendar.ts";
+import { calendarsCommand } from "./calendars/calendars.ts";
 import { doctorCommand } from "./doctor.ts";
 import { explain } from "./explain.ts";
 import { previewCommand } from "./preview.ts";
@@ -52,6 +53,10 @@ Settings come from the environment: docs/operations.md has them all.`,
   program.commandsGroup("Ask it:");
   schedulesCommand(
     program.command("schedules").description("list, show, create and change schedules, run one now"),
+    act,
+  );
+  calendarsCommand(
+    program.command("calendars").description("list, show, make, change and delete business calendars"),
     act,
   );
   runsCommand(program.command("runs").description("list, show and watch runs, fetch results"), act);
