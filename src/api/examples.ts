@@ -43,6 +43,7 @@ const definition = {
   ...work,
   rule,
   runIfPast: false,
+  pauseOnFailure: false,
   overlap: { policy: "forbid" },
   misfire: { policy: "latest", graceMs: 60_000, maxCatchUp: 100 },
   payload,

@@ -86,6 +86,10 @@ export const definitionSchema = workSchema.extend({
       "Spreads runs: each is due up to this long after its nominal instant, always by the schedule's own share, and before the next instant",
     ),
   overlap: overlapSchema.prefault({ policy: "forbid" }),
+  pauseOnFailure: z
+    .boolean()
+    .default(false)
+    .describe("A run that fails for good pauses the schedule, and what waits behind it waits until that is resumed"),
   misfire: misfireSchema.prefault({}),
   calendars: calendarUsesSchema.optional(),
 });

@@ -4,6 +4,7 @@ import type { Definition } from "./definition.ts";
 import { type CatchUp, type DueOptions, type NextAfter, planDue, type SkippedSpan } from "./misfire.ts";
 import { type OpenRun, planOverlap } from "./overlap.ts";
 import { windowOffset } from "./placement.ts";
+import { followingAt, type Telling, tellingOf } from "./planning/told-ends.ts";
 import { type HeldBy, LANES, type Lane, type SkipReason, type Trigger } from "./states.ts";
 
 /** The moving row of a schedule, as materialize needs it. */
@@ -37,9 +38,9 @@ export type NewRun = {
   startDeadlineAt: Instant | null;
   heldBy: HeldBy;
   guard: Uuid | null;
-};
+} & Partial<Telling>;
 
-export type NewSkip = Omit<NewRun, "guard" | "heldBy" | "lane" | "startDeadlineAt" | "content"> & {
+export type NewSkip = Omit<NewRun, "guard" | "heldBy" | "lane" | "startDeadlineAt" | "content" | keyof Telling> & {
   reason: SkipReason;
 };
 export type NewRange = {
@@ -134,6 +135,7 @@ export function planMaterialization(
       startDeadlineAt: definition.startDeadlineMs === undefined ? null : run.dueAt + definition.startDeadlineMs,
       heldBy: guard === null ? "overlap" : "none",
       guard,
+      ...tellingOf(definition),
     };
   });
   const skips: NewSkip[] = [];
@@ -161,7 +163,14 @@ export function planMaterialization(
   for (const birth of overlap.skipped) {
     skips.push({ ...common(birth.scheduledAt, birth.dueAt), id: birth.id, trigger: "schedule", reason: "overlap" });
   }
-  const nextAt = runsMade >= (definition.maxRuns ?? Number.POSITIVE_INFINITY) ? null : due.next;
+  const lastNominalAt = due.lastNominalAt ?? cursor.lastNominalAt ?? null;
+  const exhausted = runsMade >= (definition.maxRuns ?? Number.POSITIVE_INFINITY);
+  const hasOpen = births.length > 0 || open.length > 0;
+  const follows = definition.rule.kind === "afterCompletion" && !exhausted;
+  // What did not run has ended as well: where no run is open, the next instant follows from the skip.
+  const following = follows && !hasOpen ? followingAt(definition, nowAt, lastNominalAt) : undefined;
+  const nextAt = exhausted ? null : following?.kind === "at" ? following.nextRunAt : due.next;
+  const awaitsEnd = follows && hasOpen;
   return {
     cursor,
     runs,
@@ -173,11 +182,12 @@ export function planMaterialization(
     next: {
       runAt: nextAt,
       dueAt: nextAt === null ? null : nextAt + (offset?.(nextAt) ?? 0),
-      lastNominalAt: due.lastNominalAt ?? cursor.lastNominalAt ?? null,
+      lastNominalAt,
       runsMade,
       catchUp: due.catchUp,
+      awaitsEnd,
     },
-    finished: nextAt === null,
+    finished: nextAt === null && !awaitsEnd,
   };
 }
 

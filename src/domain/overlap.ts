@@ -67,7 +67,8 @@ export function planOverlap<B extends Birth>(
   const holders = open.filter((run) => run.guard !== null);
   // Surplus holders of an edit that lowered the slots hold their own ids: nothing is freed when they go.
   const slotted = (run: OpenRun) => run.guard !== run.id;
-  const waiters = open.filter((run) => run.guard === null);
+  // What a failure holds until the resume is nobody's predecessor: a person may run the schedule meanwhile.
+  const waiters = open.filter((run) => run.guard === null && run.heldBy !== "pause");
   // What a person asked for again, by a backfill or a replay, is not the one that may wait, and stays.
   const asked = waiters.filter((run) => run.heldBy === "replay").length;
   let waiting = waiters.filter((run) => run.heldBy !== "replay").map((run) => run.id);

@@ -1,6 +1,7 @@
 import type { Authority } from "../authority/authority.ts";
 import { announceScanner, dismissScanner } from "../authority/dispatch/presence.ts";
 import { findDueLate, findDueOnTime, findFaultySchedules, findNextInstant } from "../authority/runs/due.ts";
+import { findToldSchedules } from "../authority/runs/hear-ends.ts";
 import { materialize } from "../authority/runs/materialize.ts";
 import { bucketMask, bucketsOf } from "../domain/rendezvous.ts";
 import type { Instant } from "../kernel/clock.ts";
@@ -60,7 +61,7 @@ export function createScanner(options: {
       await authority.faults.reach("scanner:committed");
       await publishMarked(done.intents, done.epoch);
       if (done.intents.some((row) => row.published_at === null)) authority.signals.outboxGrew(done.nowAt);
-      all.did += done.runs + done.skips;
+      all.did += done.runs + done.skips + done.heard;
       all.stillDue ||= done.stillDue;
       rest = done.unplanned;
     }
@@ -109,7 +110,10 @@ export function createScanner(options: {
       await renewLease();
       const databaseNow: Instant = clock.now() + aheadMs;
       const onTime = await findDueOnTime(authority, databaseNow - ON_TIME_MS, mask, LOOK);
-      let { did, stillDue: more } = await settle(onTime);
+      // Beside the due index: schedules that were told of an end.
+      const told = await findToldSchedules(authority, mask, LOOK);
+      let { did, stillDue: more } = await settle([...new Set([...onTime, ...told])]);
+      more ||= told.length > 0;
       if (onTime.length < LOOK && clock.monotonic() - overdueAt >= OVERDUE_EVERY_MS) {
         const late = [
           ...(await findDueLate(authority, databaseNow - OVERDUE_MS, mask, LOOK)),
@@ -125,7 +129,7 @@ export function createScanner(options: {
       // Only who got something done may ask for another pass at once: nobody may be able to do what is left right now.
       if (more && did > 0) return { did, more };
       // A holder that is ending right now leaves its cursor due: look again in a moment, not in a loop.
-      if (did === 0 && onTime.length > 0) return { did, more: false, nextAt: clock.now() + 5 };
+      if (did === 0 && onTime.length + told.length > 0) return { did, more: false, nextAt: clock.now() + 5 };
       return { did, more: false, nextAt: next.nextDueAt === null ? undefined : next.nextDueAt - aheadMs };
     },
     leave: () => dismissScanner(authority, id),

@@ -42,8 +42,10 @@ export const INVARIANTS: readonly Invariant[] = [
   ofMoment(
     "blocked_behind",
     "2: a blocked run waits behind a holder",
-    `select b.schedule_id from live_run b where b.state = 'blocked'
-        and not exists (select 1 from live_run h where h.schedule_id = b.schedule_id and h.guard is not null)`,
+    // But for what a failure holds until the resume, or until its schedule has heard of it.
+    `select b.schedule_id from live_run b where b.state = 'blocked' and b.held_by <> 'pause'
+        and not exists (select 1 from live_run h where h.schedule_id = b.schedule_id and h.guard is not null)
+        and not exists (select 1 from outbox o where o.kind = 'schedule' and o.schedule_id = b.schedule_id)`,
   ),
   ofPeriod(
     "result_object",
@@ -117,6 +119,13 @@ export const INVARIANTS: readonly Invariant[] = [
        from live_run l left join (select id, unnest(runs) as run_id from outbox where kind = 'run') o on o.run_id = l.id
       where l.state in ('queued', 'retrying') group by l.id, l.state having count(o.id) <> 1`,
   ),
+  ofMoment(
+    "end_awaited",
+    "5: an end that a schedule awaits will be told: a run is open, or word was left",
+    `select c.schedule_id from schedule_cursor c where c.awaits_end
+        and not exists (select 1 from live_run l where l.schedule_id = c.schedule_id)
+        and not exists (select 1 from outbox o where o.kind = 'schedule' and o.schedule_id = c.schedule_id)`,
+  ),
   ofPeriod(
     "older_attempts",
     "5: an attempt that is not the newest has ended",
@@ -149,7 +158,8 @@ const OPEN_BY_SCHEDULE = sql(
           jsonb_agg(jsonb_build_object('id', l.id, 'guard', l.guard) order by l.scheduled_at) as open
      from live_run l join schedule_cursor c using (schedule_id)
      join schedule_revision v on v.schedule_id = c.schedule_id and v.revision = c.revision
-    where l.schedule_id = any($1::uuid[])
+    where l.schedule_id = any($1::uuid[]) and l.held_by <> 'pause'
+      and not exists (select 1 from outbox o where o.kind = 'schedule' and o.schedule_id = l.schedule_id)
     group by l.schedule_id, v.definition::jsonb`,
 );
 

@@ -26,6 +26,7 @@ import { readServer } from "../server.ts";
 import { type Departure, depart } from "./depart.ts";
 import { type AttemptIdentity, type Grant, toGrants } from "./grant.ts";
 import { type PutBack, putBack } from "./put-back.ts";
+import { isTold } from "./tell-ends.ts";
 
 /** One hint that a worker fetched, or one outbox row taken directly. */
 export type HintRef = { rowId: bigint; epoch: number };
@@ -155,6 +156,7 @@ export async function claimRuns(authority: Authority, request: ClaimRequest): Pr
   }
   for (const one of claimed.ended) metrics.runsEnded.inc({ class: one.run.class, state: one.state });
   if (claimed.outcome.counts["put-back"] > 0 || claimed.ended.length > 0) authority.signals.outboxGrew(0);
+  if (claimed.ended.some(isTold)) authority.signals.scheduleMoved(0);
   return claimed.outcome;
 }
 

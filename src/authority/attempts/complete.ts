@@ -11,6 +11,7 @@ import { lockRunning } from "../../store/rows/live-runs.ts";
 import { lockObjects, type ObjectRow, referenceObjects } from "../../store/rows/objects.ts";
 import type { Authority } from "../authority.ts";
 import { type Departure, depart } from "./depart.ts";
+import { isTold } from "./tell-ends.ts";
 
 const READ_ENDED = sql(
   "complete_read_ended",
@@ -77,7 +78,8 @@ export async function completeRuns(
     );
     const intents = await depart(tx, departures, nowAt);
     await authority.faults.reach("complete:written");
-    return { decided, intents, nowAt };
+    const told = departures.some((one) => one.kind === "end" && isTold(one));
+    return { decided, intents, nowAt, told };
   });
 
   for (const run of ended) authority.metrics.runsEnded.inc({ class: run.class, state: "succeeded" });
@@ -85,6 +87,7 @@ export async function completeRuns(
     if (outcome.kind === "stale-fence") authority.metrics.staleCompletions.inc({ verb: "complete" });
   }
   if (outcomes.intents.length > 0) authority.signals.outboxGrew(outcomes.nowAt);
+  if (outcomes.told) authority.signals.scheduleMoved(outcomes.nowAt);
   if (ended.length > 0) authority.signals.slotsFreed();
   return outcomes.decided;
 }

@@ -16,6 +16,7 @@ import type { EndingRun, LiveRun } from "../../store/rows/live-runs.ts";
 import { insertIntents, type OutboxRow } from "../../store/rows/outbox.ts";
 import { addUsage, countLanes } from "../../store/rows/usage.ts";
 import { handOn, slotsHeldBy } from "./hand-on.ts";
+import { isPausing, tellEnds } from "./tell-ends.ts";
 
 /** How a run leaves where it stands: for good, or to be tried again. The live row is locked by the caller. */
 export type Departure =
@@ -53,7 +54,7 @@ const TO_RETRYING = sql(
 );
 
 /**
- * Writes departures: history, attempts, dead letters, live rows, guards handed on, intents, and last of all the
+ * Writes departures: history, attempts, dead letters, live rows, guards handed on, intents, word to schedules, and last of all the
  * running counts, whose rows everybody wants. Answers the new outbox rows.
  */
 export async function depart(tx: Transaction, departures: readonly Departure[], nowAt: Instant): Promise<OutboxRow[]> {
@@ -66,8 +67,9 @@ export async function depart(tx: Transaction, departures: readonly Departure[], 
   await insertDeadLetters(tx, ends.flatMap(toDeadLetter), nowAt);
   const intents = [
     ...(await retryLater(tx, retries, nowAt)),
-    ...(await handOn(tx, slotsHeldBy(ends.map((one) => one.run)), nowAt)),
+    ...(await handOn(tx, slotsHeldBy(ends.filter((one) => !isPausing(one)).map((one) => one.run)), nowAt)),
   ];
+  await tellEnds(tx, ends, nowAt);
 
   const running = departures.map((one) => one.run).filter((run) => run.state === "running");
   await addUsage(tx, countLanes(running, -1));

@@ -15,7 +15,7 @@ const LOCK_OLDEST_BLOCKED = sql(
     cross join lateral (
       select id, schedule_id, tenant_id, class, lane, not_before
         from live_run
-       where schedule_id = s.schedule_id and state = 'blocked'
+       where schedule_id = s.schedule_id and state = 'blocked' and held_by <> 'pause'
        order by scheduled_at, id
        limit s.k
          for update) b`,

@@ -1,6 +1,6 @@
 import { freeGuards, slotsOf } from "../../domain/guard.ts";
 import type { Uuid } from "../../kernel/ids.ts";
-import { sql } from "../../store/database.ts";
+import { sql, type Transaction } from "../../store/database.ts";
 import { lockCursor } from "../../store/rows/cursors.ts";
 import { lockEveryRunOf } from "../../store/rows/live-runs.ts";
 import { handOn } from "../attempts/hand-on.ts";
@@ -12,10 +12,21 @@ const FIND = sql(
   "idle_guards_find",
   `select l.schedule_id as "scheduleId", c.revision, c.content, count(l.guard)::int as holders
      from live_run l join schedule_cursor c on c.schedule_id = l.schedule_id
+    where l.held_by <> 'pause'
     group by l.schedule_id, c.revision, c.content
    having bool_or(l.guard is null)
     limit $1`,
 );
+
+const FIND_WORD = sql(
+  "idle_guards_find_word",
+  "select 1 from outbox where kind = 'schedule' and published_at is null and schedule_id = $1 limit 1",
+);
+
+/** A failure that pauses the schedule has handed nothing on, and the schedule has not heard of it yet. */
+async function hasWord(tx: Transaction, scheduleId: Uuid): Promise<boolean> {
+  return (await tx.query(FIND_WORD, [scheduleId])).length > 0;
+}
 
 type Candidate = RevisionKey & { holders: number };
 
@@ -41,12 +52,12 @@ export async function fillIdleGuards(authority: Authority, limit: number): Promi
 function fillOne(authority: Authority, scheduleId: Uuid): Promise<number> {
   return transactOrRefuse(authority, "fill-guards", async (tx) => {
     const cursor = await lockCursor(tx, scheduleId);
-    if (cursor === undefined) return 0;
+    if (cursor === undefined || (await hasWord(tx, scheduleId))) return 0;
     const open = await lockEveryRunOf(tx, scheduleId);
     if (open === undefined) lookAgain();
     await authority.revisions.load(tx, [revisionOf(cursor)]);
     const slots = slotsOf(authority.revisions.get(revisionOf(cursor)).definition.overlap);
-    const blocked = open.filter((run) => run.guard === null);
+    const blocked = open.filter((run) => run.guard === null && run.held_by !== "pause");
     const held = new Set(open.flatMap((run) => (run.guard === null ? [] : [run.guard])));
     const free =
       slots === Number.POSITIVE_INFINITY

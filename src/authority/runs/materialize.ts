@@ -22,12 +22,15 @@ import { revisionOf } from "../revisions.ts";
 import { localToRemember } from "../timezones/onward.ts";
 import { planAnew } from "../timezones/replan.ts";
 import { bringToLife, type DispatchPlan } from "./bear.ts";
+import { hearEnds } from "./hear-ends.ts";
 import { endingOfWaiting } from "./making-way.ts";
 import { type CursorPlan, FAULT_RETRY_MS, type MissedAnswer, planCursor } from "./plan-cursor.ts";
 
 export type Materialized = {
   runs: number;
   skips: number;
+  /** Ends of runs that their schedules have heard of. */
+  heard: number;
   /** Instants in these skips; null: a range is too long to have been counted yet. */
   skippedInstants: number | null;
   /** Schedules that could not be decided now: a run is moving in another transaction. Their cursors stand. */
@@ -54,7 +57,8 @@ const READ_SETTING = sql(
  * Turns due instants into runs and skips.
  * Locks   cursors, guard holders, waiting runs where a policy needs them; all skipping what others hold.
  * Time    authority time, after the locks.
- * Writes  run, live_run, skip_range, outbox, schedule_cursor; schedule where a rule has no further instant.
+ * Writes  run, live_run, skip_range, outbox, schedule_cursor; schedule where a rule has no further instant; what the
+ *         ends of runs bring about that schedules were told of.
  * Replay  a cursor that has moved on is not due any more; the same instant gives the same run id.
  */
 export async function materialize(
@@ -83,7 +87,8 @@ export async function settleLocked(
   missed: MissedAnswer = {},
 ): Promise<Materialized> {
   await authority.faults.reach("materialize:cursors-locked");
-  const cursors = await planAnew(authority, tx, locked);
+  const told = await hearEnds(authority, tx, locked);
+  const cursors = await planAnew(authority, tx, told.cursors);
   const revisions = cursors.map(revisionOf);
   await authority.revisions.load(tx, revisions);
   const { open, undecided } = await lockOpenRunsOf(
@@ -129,6 +134,7 @@ export async function settleLocked(
   return {
     runs: plans.reduce((sum, one) => sum + one.runs.length, 0),
     skips,
+    heard: told.heard,
     skippedInstants: counts.reduce((sum, n) => (sum === null || n === null ? null : sum + n), 0),
     undecided: undecided.size,
     unplanned,

@@ -1,6 +1,7 @@
 import type { Payload } from "../../domain/definition.ts";
 import { LANE_OF, type NewRun } from "../../domain/materialization.ts";
 import { concernOf, planOverlap } from "../../domain/overlap.ts";
+import { tellingOf } from "../../domain/planning/told-ends.ts";
 import type { RunState } from "../../domain/states.ts";
 import { bucketOf, instantOf, mintId, type Uuid } from "../../kernel/ids.ts";
 import type { Transaction } from "../../store/database.ts";
@@ -113,6 +114,7 @@ async function bearNow(
     startDeadlineAt: definition.startDeadlineMs === undefined ? null : scheduledAt + definition.startDeadlineMs,
     heldBy: guard === null ? "overlap" : "none",
     guard,
+    ...tellingOf(definition),
   };
   const own = new Map(payload === undefined ? [] : [[runId, { job: null, payload }]]);
   await bearRuns(tx, [run], own, nowAt);

@@ -1,5 +1,6 @@
 import type { Definition } from "../../domain/definition.ts";
 import { bounded, offsetOf } from "../../domain/materialization.ts";
+import { followingAt } from "../../domain/planning/told-ends.ts";
 import type { RuleFault } from "../../domain/recurrence/compile.ts";
 import { nextAfter } from "../../domain/recurrence/next.ts";
 import type { Instant } from "../../kernel/clock.ts";
@@ -19,8 +20,9 @@ export async function firstInstant(
   const compiled = authority.revisions.rule(definition);
   if (!compiled.ok) return compiled;
   if (definition.rule.kind === "afterCompletion") {
-    const allowed = "cron, interval, once, dates, anyOf";
-    return { ok: false, fault: { field: "kind", found: "afterCompletion", message: "is not offered yet", allowed } };
+    // The first run waits for nobody: at once, or at startAt.
+    const following = followingAt({ ...definition, rule: { ...definition.rule, delayMs: 1 } }, fromAt, null);
+    return { ok: true, nextRunAt: following.kind === "at" ? following.nextRunAt : null };
   }
   const next = bounded((at) => nextAfter(compiled.rule, at), definition);
   const nextRunAt = next(Math.floor(fromAt));

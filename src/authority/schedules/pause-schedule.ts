@@ -39,6 +39,7 @@ export async function pauseSchedule(
       lastNominalAt: cursor.last_nominal_at,
       chain: undefined,
       tzVersion: cursor.tz_version,
+      awaitsEnd: cursor.awaits_end,
       fault: unknownNext(cursor, null),
     });
     await writeAudit(tx, { tenantId, actor, action: "schedule.pause", subject: scheduleId, after: { note } });

@@ -7,12 +7,13 @@ import { findSchedule, type ScheduleView } from "../../store/reads/schedules.ts"
 import { writeAudit } from "../../store/rows/audit.ts";
 import { lockCursor } from "../../store/rows/cursors.ts";
 import { updateCursor, updateSchedule } from "../../store/rows/schedules.ts";
+import { releaseWaiting } from "../attempts/waiting.ts";
 import type { Authority } from "../authority.ts";
 import { lookAgain, refuse, transactOrRefuse } from "../refusal.ts";
 import { leaveToRelay } from "../runs/bear.ts";
 import { type Materialized, settleLocked } from "../runs/materialize.ts";
 import { dueAtOf } from "./next-instant.ts";
-import { lockTenantSchedule, unknownNext } from "./settled-schedule.ts";
+import { hearSchedule, lockTenantSchedule, unknownNext } from "./settled-schedule.ts";
 
 export type ResumeOutcome =
   | { kind: "resumed"; schedule: ScheduleView; plan: ResumePlan }
@@ -40,12 +41,13 @@ export async function resumeSchedule(
   const outcome = await transactOrRefuse<ResumeOutcome>(authority, "resume-schedule", async (tx) => {
     const locked = await lockTenantSchedule(tx, tenantId, scheduleId);
     if (locked === undefined) refuse<ResumeOutcome>({ kind: "not-found" });
-    const { schedule, cursor } = locked;
+    // What it was told before the resume is no reason to pause after it.
+    const { schedule, cursor } = await hearSchedule(authority, tx, locked);
     const before = (await findSchedule(tx, tenantId, scheduleId))!;
     if (schedule.status !== "paused") refuse<ResumeOutcome>({ kind: "not-paused", schedule: before });
     const nowAt = await tx.authorityNow();
     // An edit during the pause may have left nothing to come.
-    const status = cursor.next_run_at === null && cursor.fault === null ? "finished" : "active";
+    const status = cursor.next_run_at === null && cursor.fault === null && !cursor.awaits_end ? "finished" : "active";
     await updateSchedule(tx, { ...schedule, status, notes: note ?? schedule.notes }, nowAt);
     await updateCursor(tx, {
       scheduleId,
@@ -55,8 +57,10 @@ export async function resumeSchedule(
       lastNominalAt: cursor.last_nominal_at,
       chain: undefined,
       tzVersion: cursor.tz_version,
+      awaitsEnd: cursor.awaits_end,
       fault: unknownNext(cursor, nowAt),
     });
+    await releaseWaiting(tx, scheduleId, before.definition.overlap, nowAt);
     const due = (await lockCursor(tx, scheduleId))!;
     const answer = { reason: "paused" as const, ...(misfire === undefined ? {} : { misfire: { policy: misfire } }) };
     const settled = await settleLocked(authority, tx, [due], leaveToRelay, answer);

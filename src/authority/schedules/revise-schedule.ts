@@ -1,9 +1,10 @@
 import type { Definition, Payload } from "../../domain/definition.ts";
 import { freeGuards, slotGuard, slotsOf } from "../../domain/guard.ts";
+import { followingAt } from "../../domain/planning/told-ends.ts";
 import type { RuleFault } from "../../domain/recurrence/compile.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
-import type { Transaction } from "../../store/database.ts";
+import { sql, type Transaction } from "../../store/database.ts";
 import { findSchedule, type ScheduleView } from "../../store/reads/schedules.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
 import type { CursorRow } from "../../store/rows/cursors.ts";
@@ -16,7 +17,13 @@ import { findUnknownCalendar, keepCalendarUses } from "../calendars/use-calendar
 import { lookAgain, refuse, transactOrRefuse } from "../refusal.ts";
 import type { MissedAnswer } from "../runs/plan-cursor.ts";
 import { dueAtOf, firstInstant } from "./next-instant.ts";
-import { lockTenantSchedule, type SettledSchedule, settleSchedule, unknownNext } from "./settled-schedule.ts";
+import {
+  hearSchedule,
+  lockTenantSchedule,
+  type SettledSchedule,
+  settleSchedule,
+  unknownNext,
+} from "./settled-schedule.ts";
 
 export type ScheduleChange = {
   name?: string;
@@ -47,9 +54,10 @@ export async function reviseSchedule(
 ): Promise<ReviseOutcome> {
   const { tenantId, actor, scheduleId, expectedRevision, change } = request;
   const outcome = await transactOrRefuse<ReviseOutcome>(authority, "revise-schedule", async (tx) => {
-    const locked = await lockTenantSchedule(tx, tenantId, scheduleId);
-    if (locked === undefined) refuse<ReviseOutcome>({ kind: "not-found" });
+    const found = await lockTenantSchedule(tx, tenantId, scheduleId);
+    if (found === undefined) refuse<ReviseOutcome>({ kind: "not-found" });
     const before = (await findSchedule(tx, tenantId, scheduleId))!;
+    const locked = await hearSchedule(authority, tx, found);
     if (locked.schedule.revision !== expectedRevision) refuse<ReviseOutcome>({ kind: "conflict", schedule: before });
 
     const definition = change.definition ?? before.definition;
@@ -65,7 +73,8 @@ export async function reviseSchedule(
     await insertRevision(tx, { scheduleId, revision, actor, definition, payload }, nowAt);
     await keepCalendarUses(tx, { tenantId, scheduleId }, before.definition, definition);
     const fault = next.newChain ? undefined : unknownNext(now.cursor, now.cursor.fault_retry_at);
-    const ended = next.nextRunAt === null && fault === undefined;
+    const awaitsEnd = next.newChain ? next.awaitsEnd : now.cursor.awaits_end;
+    const ended = next.nextRunAt === null && fault === undefined && !awaitsEnd;
     const status = schedule.status === "paused" ? "paused" : ended ? "finished" : "active";
     await updateSchedule(
       tx,
@@ -89,6 +98,7 @@ export async function reviseSchedule(
       chain: next.newChain ? { startedAt: nowAt, reason: "revised" } : undefined,
       tzVersion: next.newChain ? authority.tzVersion : now.cursor.tz_version,
       fault,
+      awaitsEnd,
     });
     await fitGuards(tx, scheduleId, before.definition, definition, nowAt);
     const view = (await findSchedule(tx, tenantId, scheduleId))!;
@@ -132,13 +142,37 @@ async function planNext(
   now: SettledSchedule,
   before: Definition,
   after: Definition,
-): Promise<{ ok: true; nextRunAt: Instant | null; newChain: boolean } | { ok: false; fault: RuleFault }> {
-  if (instantsOf(before) === instantsOf(after)) return { ok: true, nextRunAt: now.cursor.next_run_at, newChain: false };
-  const fromAt = Math.max(now.nowAt, now.cursor.last_nominal_at ?? 0);
+): Promise<
+  { ok: true; nextRunAt: Instant | null; newChain: boolean; awaitsEnd: boolean } | { ok: false; fault: RuleFault }
+> {
+  const { next_run_at: pendingAt, last_nominal_at: lastNominalAt, awaits_end } = now.cursor;
+  if (instantsOf(before) === instantsOf(after)) {
+    return { ok: true, nextRunAt: pendingAt, newChain: false, awaitsEnd: awaits_end };
+  }
+  const fromAt = Math.max(now.nowAt, lastNominalAt ?? 0);
   const first = await firstInstant(authority, tx, after, fromAt);
   if (!first.ok) return first;
   const exhausted = after.maxRuns !== undefined && Number(now.cursor.runs_made) >= after.maxRuns;
-  return { ok: true, nextRunAt: exhausted ? null : first.nextRunAt, newChain: true };
+  if (exhausted) return { ok: true, nextRunAt: null, newChain: true, awaitsEnd: false };
+  if (after.rule.kind !== "afterCompletion") {
+    return { ok: true, nextRunAt: first.nextRunAt, newChain: true, awaitsEnd: false };
+  }
+  if (await hasOpenRuns(tx, now.cursor.schedule_id)) {
+    return { ok: true, nextRunAt: null, newChain: true, awaitsEnd: true };
+  }
+  // Another delay counts from the same end as the one before.
+  const endedAt =
+    before.rule.kind === "afterCompletion" && pendingAt !== null ? pendingAt - before.rule.delayMs : fromAt;
+  const following = followingAt(after, Math.max(endedAt, fromAt - after.rule.delayMs), lastNominalAt);
+  const nextRunAt = following.kind === "at" ? Math.max(following.nextRunAt, Math.floor(fromAt) + 1) : null;
+  return { ok: true, nextRunAt, newChain: true, awaitsEnd: false };
+}
+
+const FIND_OPEN = sql("revise_find_open", "select 1 from live_run where schedule_id = $1 limit 1");
+
+/** A run that ends right now shows as open, and then its end is still to be told of. */
+async function hasOpenRuns(tx: Transaction, scheduleId: Uuid): Promise<boolean> {
+  return (await tx.query(FIND_OPEN, [scheduleId])).length > 0;
 }
 
 type Seat = { id: Uuid; guard: Uuid };
@@ -159,7 +193,8 @@ async function fitGuards(
   const open = await lockEveryRunOf(tx, scheduleId);
   if (open === undefined) lookAgain();
   const holders = open.filter((run) => run.guard !== null);
-  const blocked = open.filter((run) => run.guard === null);
+  // What a failure holds waits for the resume, however many slots there are.
+  const blocked = open.filter((run) => run.guard === null && run.held_by !== "pause");
   if (slots === Number.POSITIVE_INFINITY) {
     await setGuards(
       tx,

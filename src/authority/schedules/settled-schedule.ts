@@ -6,6 +6,7 @@ import { lockSchedule, type ScheduleRow } from "../../store/rows/schedules.ts";
 import type { Authority } from "../authority.ts";
 import { lookAgain } from "../refusal.ts";
 import { leaveToRelay } from "../runs/bear.ts";
+import { hearEnds } from "../runs/hear-ends.ts";
 import { type Materialized, settleLocked } from "../runs/materialize.ts";
 import type { MissedAnswer } from "../runs/plan-cursor.ts";
 
@@ -41,6 +42,13 @@ export async function lockScheduleOrDeleted(
   return schedule === undefined ? undefined : { schedule, cursor };
 }
 
+/** The schedule as it stands once it has heard of its runs' ends: a failure may have paused it. */
+export async function hearSchedule(authority: Authority, tx: Transaction, locked: Locked): Promise<Locked> {
+  const { cursors, heard } = await hearEnds(authority, tx, [locked.cursor]);
+  if (heard === 0) return locked;
+  return { schedule: (await lockSchedule(tx, locked.schedule.id))!, cursor: cursors[0]! };
+}
+
 /**
  * Edits, pauses and deletes come after what is already due: first everything due up to now is settled under the
  * revision that was in force then, so that a change never rewrites or swallows an instant of the past.
@@ -55,8 +63,7 @@ export async function settleSchedule(
   const settled = await settleWhole(authority, tx, locked.cursor, answer);
   // Read again: settling has moved the cursor and may have finished the schedule.
   const cursor = (await lockCursor(tx, schedule.id))!;
-  const status = (await lockSchedule(tx, schedule.id))!.status;
-  return { schedule: { ...schedule, status }, cursor, settled, nowAt: settled.nowAt };
+  return { schedule: (await lockSchedule(tx, schedule.id))!, cursor, settled, nowAt: settled.nowAt };
 }
 
 /** What updateCursor keeps of a fault: all, where the next instant is unknown, else nothing. */

@@ -35,11 +35,15 @@ export type LiveRun = {
   deadline_at: Instant | null;
   cancel_requested_at: Instant | null;
   own_work: boolean;
+  /** Its schedule hears of its end. */
+  tells_end: boolean;
+  /** If it fails, its schedule hears of it and is paused. */
+  pauses_on_failure: boolean;
 };
 
 export const LIVE_COLUMNS = `id, scheduled_at, schedule_id, tenant_id, class, lane, revision, content, state, guard, not_before, due_at,
   admitted_at, started_at, start_deadline, attempt, budget_from, budget_attempt, interruptions, expiries, held_by,
-  fence, claim_id, worker, lease_until, deadline_at, cancel_requested_at, own_work`;
+  fence, claim_id, worker, lease_until, deadline_at, cancel_requested_at, own_work, tells_end, pauses_on_failure`;
 
 const LOCK_GUARDED = sql(
   "live_lock_guarded",
@@ -96,12 +100,14 @@ export type EndingRun = Pick<
   | "fence"
   | "lease_until"
   | "cancel_requested_at"
+  | "tells_end"
+  | "pauses_on_failure"
 >;
 
 const LOCK_RUNNING = sql(
   "live_lock_running",
   `select id, scheduled_at, schedule_id, tenant_id, class, state, guard, attempt, started_at, fence, lease_until,
-          cancel_requested_at
+          cancel_requested_at, tells_end, pauses_on_failure
      from live_run where id = any($1::uuid[]) and guard is not null order by id for update`,
 );
 

@@ -1,0 +1,156 @@
+import { type Following, failureThatPauses, nextAfterEnds, type ToldEnd } from "../../domain/planning/told-ends.ts";
+import type { RunState } from "../../domain/states.ts";
+import type { Instant } from "../../kernel/clock.ts";
+import { instantOf, showId, type Uuid } from "../../kernel/ids.ts";
+import { type Queryable, sql, type Transaction } from "../../store/database.ts";
+import { writeAudit } from "../../store/rows/audit.ts";
+import { type CursorRow, lockCursor } from "../../store/rows/cursors.ts";
+import { lockSchedule, type ScheduleRow, updateSchedule } from "../../store/rows/schedules.ts";
+import { instantText } from "../../store/values.ts";
+import { fillFreeGuards, holdWaiting } from "../attempts/waiting.ts";
+import type { Authority } from "../authority.ts";
+import { revisionOf } from "../revisions.ts";
+import { dueAtOf } from "../schedules/next-instant.ts";
+
+const WORD = "kind = 'schedule' and published_at is null";
+const FIND_TOLD = sql(
+  "hear_ends_find",
+  `select schedule_id from outbox
+    where ${WORD} and (get_bit($1::bit(1024), bucket_of(schedule_id)) = 1
+                       or available_at < (select clock_timestamp()) - interval '2 seconds')
+    group by schedule_id order by min(available_at) limit $2`,
+);
+const READ_TOLD = sql(
+  "hear_ends_read",
+  `select distinct schedule_id from outbox where ${WORD} and schedule_id = any($1::uuid[]) order by schedule_id`,
+);
+const TAKE = sql(
+  "hear_ends_take",
+  `delete from outbox where ${WORD} and schedule_id = any($1::uuid[])
+   returning schedule_id, runs[1] as run_id, available_at as ended_at`,
+);
+const READ_STATES = sql(
+  "hear_ends_read_runs",
+  `select r.id, r.state from unnest($1::timestamptz[], $2::uuid[]) as k (scheduled_at, id)
+     join run r on r.scheduled_at = k.scheduled_at and r.id = k.id`,
+);
+const READ_OPEN = sql(
+  "hear_ends_read_open",
+  "select s.id from unnest($1::uuid[]) as s (id) where exists (select from live_run where schedule_id = s.id)",
+);
+const FOLLOW = sql(
+  "hear_ends_follow",
+  "update schedule_cursor set next_run_at = $2, next_due_at = $3, awaits_end = false where schedule_id = $1",
+);
+const STOP = sql("hear_ends_stop", "update schedule_cursor set next_due_at = null where schedule_id = $1");
+
+/** Schedules that have been told of an end and have not heard of it yet: own buckets, and anybody's that have waited long. */
+export async function findToldSchedules(authority: Authority, bucketMask: string, limit: number): Promise<Uuid[]> {
+  const rows = await authority.db.query<{ schedule_id: Uuid }>(FIND_TOLD, [bucketMask, limit]);
+  return rows.map((row) => row.schedule_id);
+}
+
+type Told = { schedule_id: Uuid; run_id: Uuid; ended_at: Instant };
+
+/**
+ * Takes up what schedules whose cursors are locked have been told of their runs' ends, before anything else is settled:
+ * a failure pauses (pauseOnFailure), an end brings the next instant (afterCompletion). Answers the cursors as they stand
+ * then, and how many ends there were.
+ * Locks   the schedules that were told, then the blocked runs of those that are paused; no run that anybody runs.
+ * Writes  outbox, schedule, schedule_cursor, live_run (what is held), audit_event.
+ */
+export async function hearEnds(
+  authority: Authority,
+  tx: Transaction,
+  locked: readonly CursorRow[],
+): Promise<{ cursors: readonly CursorRow[]; heard: number }> {
+  const told = await tx.query<{ schedule_id: Uuid }>(READ_TOLD, [locked.map((cursor) => cursor.schedule_id)]);
+  if (told.length === 0) return { cursors: locked, heard: 0 };
+  const ids = told.map((row) => row.schedule_id);
+  const schedules: ScheduleRow[] = [];
+  for (const id of ids) schedules.push((await lockSchedule(tx, id))!);
+  const words = await tx.query<Told>(TAKE, [ids]);
+  const states = await readStates(tx, words);
+  const open = new Set((await tx.query<{ id: Uuid }>(READ_OPEN, [ids])).map((row) => row.id));
+  const nowAt = await tx.authorityNow();
+  await authority.revisions.load(tx, locked.map(revisionOf));
+
+  const known = new Map(locked.map((cursor) => [cursor.schedule_id, cursor]));
+  for (const schedule of schedules) {
+    const ends = words
+      .filter((word) => word.schedule_id === schedule.id)
+      .map((word) => ({ runId: word.run_id, endedAt: word.ended_at, state: states.get(word.run_id) }));
+    await hear(
+      authority,
+      tx,
+      { schedule, cursor: known.get(schedule.id)!, hasOpenRuns: open.has(schedule.id) },
+      ends,
+      nowAt,
+    );
+    known.set(schedule.id, (await lockCursor(tx, schedule.id))!);
+  }
+  return { cursors: locked.map((cursor) => known.get(cursor.schedule_id)!), heard: words.length };
+}
+
+type Hearer = { schedule: ScheduleRow; cursor: CursorRow; hasOpenRuns: boolean };
+
+async function hear(
+  authority: Authority,
+  tx: Transaction,
+  { schedule, cursor, hasOpenRuns }: Hearer,
+  ends: readonly ToldEnd[],
+  nowAt: Instant,
+): Promise<void> {
+  if (schedule.status === "deleted") return;
+  const { definition } = authority.revisions.get(revisionOf(cursor));
+  const failed = failureThatPauses(definition, ends);
+  let status = schedule.status;
+  if (failed === undefined) {
+    // A failing run whose schedule does not mind any more has handed nothing on.
+    if (status !== "paused") await fillFreeGuards(tx, schedule.id, definition.overlap, nowAt);
+  } else {
+    const held = await holdWaiting(tx, schedule.id);
+    // A finished schedule has nothing to pause but what waits.
+    if (status === "active" || held > 0) {
+      status = "paused";
+      await pause(tx, schedule, failed, nowAt);
+    }
+  }
+  const view = { status, hasOpenRuns, lastNominalAt: cursor.last_nominal_at };
+  await follow(authority, tx, cursor, nextAfterEnds(definition, ends, view), { status, nowAt });
+}
+
+async function pause(tx: Transaction, schedule: ScheduleRow, failed: Uuid, nowAt: Instant): Promise<void> {
+  const { id: scheduleId, tenant_id: tenantId, status } = schedule;
+  if (status === "paused") return;
+  const notes = `Paused because ${showId("run", failed)} failed (pauseOnFailure)`;
+  await updateSchedule(tx, { ...schedule, status: "paused", notes }, nowAt);
+  await tx.query(STOP, [scheduleId]);
+  const after = { note: notes, run: failed };
+  await writeAudit(tx, { tenantId, actor: "punctual", action: "schedule.pause", subject: scheduleId, after });
+}
+
+async function follow(
+  authority: Authority,
+  tx: Transaction,
+  cursor: CursorRow,
+  following: Following,
+  now: { status: ScheduleRow["status"]; nowAt: Instant },
+): Promise<void> {
+  if (following.kind === "keep") return;
+  const { definition } = authority.revisions.get(revisionOf(cursor));
+  const nextRunAt = following.kind === "at" ? following.nextRunAt : null;
+  const dueAt = dueAtOf(authority, cursor.schedule_id, definition, nextRunAt);
+  const text = (at: Instant | null) => (at === null ? null : instantText(at));
+  await tx.query(FOLLOW, [cursor.schedule_id, text(nextRunAt), now.status === "active" ? text(dueAt) : null]);
+  if (following.kind === "finished" && now.status === "active") {
+    const schedule = (await lockSchedule(tx, cursor.schedule_id))!;
+    await updateSchedule(tx, { ...schedule, status: "finished" }, now.nowAt);
+  }
+}
+
+async function readStates(tx: Queryable, words: readonly Told[]): Promise<Map<Uuid, RunState | "open">> {
+  const ids = words.map((word) => word.run_id);
+  const rows = await tx.query<{ id: Uuid; state: RunState | "open" }>(READ_STATES, [ids.map(instantOf), ids]);
+  return new Map(rows.map((row) => [row.id, row.state]));
+}
