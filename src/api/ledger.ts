@@ -18,6 +18,7 @@ import {
   type LedgerEntry,
   type LedgerPosition,
   listLedger,
+  readDefinitions,
 } from "../store/reads/ledger.ts";
 import type { ScheduleView } from "../store/reads/schedules.ts";
 import { inSnapshot } from "../store/reads/snapshot.ts";
@@ -50,13 +51,7 @@ export type Account = ChainVerdict & {
 export async function accountFor(context: ApiContext, schedule: ScheduleView, page: LedgerPage): Promise<Account> {
   const read = await readRecords(context, schedule.id, page);
   const entries = read.entries.slice(0, page.limit);
-  const { revisions } = context.authority;
-  const key = (revision: number) => ({ scheduleId: schedule.id, revision, content: null });
-  await revisions.load(
-    context.db,
-    [...new Set(entries.map((entry) => entry.revision))].map((revision) => key(revision)),
-  );
-  const definitionOf = (revision: number) => revisions.get(key(revision)).definition;
+  const definitionOf = (revision: number) => read.definitions.get(revision)!;
   const { holes, notes } = verifyChain(read.evidence);
   const opinion = recompute(entries.flatMap(toLink), read.evidence.starts, (revision) =>
     ruleOf(definitionOf(revision), context.zones),
@@ -87,7 +82,8 @@ async function readRecords(context: ApiContext, scheduleId: Uuid, page: LedgerPa
       const entries = await listLedger(at, scheduleId, { ...page, limit: page.limit + 1 });
       const counts = await countLedger(at, scheduleId, { fromAt, toAt: verifiedTo, boundAt });
       const evidence = (await readChainWithin(at, scheduleId, fromAt, verifiedTo)) as ChainEvidence;
-      return { verifiedTo, entries, counts, evidence };
+      const definitions = await readDefinitions(at, scheduleId, [...new Set(entries.map((entry) => entry.revision))]);
+      return { verifiedTo, entries, counts, evidence, definitions };
     });
   } catch (error) {
     if (!isStatementTimeout(error)) throw error;

@@ -10,8 +10,11 @@ import {
   type Invariant,
 } from "../../src/store/invariants.ts";
 
-/** The seven invariants of the protocol, as far as the tables tell. Throws with the first few offenders of the first that is broken. */
-export async function checkInvariants(admin: pg.Pool): Promise<void> {
+/**
+ * The seven invariants of the protocol, as far as the tables tell, `but` those of these names. Throws with the first few
+ * offenders of the first that is broken.
+ */
+export async function checkInvariants(admin: pg.Pool, but: readonly string[] = []): Promise<void> {
   const { rows } = await admin.query<{ ids: Uuid[] }>(
     "select coalesce(array_agg(schedule_id), '{}') as ids from schedule_cursor",
   );
@@ -26,6 +29,7 @@ export async function checkInvariants(admin: pg.Pool): Promise<void> {
       (await admin.query(statement.text, [...values])).rows as Row[],
   };
   for (const { name, over, statement } of INVARIANTS) {
+    if (but.includes(name)) continue;
     const broken = await db.query(statement, parameters[over]);
     if (broken.length > 0) throw new Error(`invariant broken: ${name}: ${show(broken)}`);
   }

@@ -8,12 +8,13 @@ import { type Departure, depart } from "../attempts/depart.ts";
 import type { Authority } from "../authority.ts";
 import { keepCalendarUses } from "../calendars/use-calendars.ts";
 import { lookAgain, refuse, transactOrRefuse } from "../refusal.ts";
-import { lockTenantSchedule, settleSchedule } from "./settled-schedule.ts";
+import { settleForGood } from "./settle-for-good.ts";
+import { lockTenantSchedule } from "./settled-schedule.ts";
 
 export type DeleteOutcome = { kind: "deleted"; canceled: number } | { kind: "not-found" };
 
 /**
- * Deletes a schedule: its runs that wait are canceled, those that run go on; history stays.
+ * Deletes a schedule: its runs that wait are canceled, those that run go on; history stays. What fell into a pause is skipped.
  * Locks   schedule_cursor, schedule; what settling locks; every open run of the schedule (two rounds).
  * Writes  what settling writes; run, live_run, schedule, schedule_cursor, audit_event.
  * Replay  `not-found`.
@@ -26,7 +27,7 @@ export async function deleteSchedule(
   const done = await transactOrRefuse(authority, "delete-schedule", async (tx) => {
     const locked = await lockTenantSchedule(tx, tenantId, scheduleId);
     if (locked === undefined) refuse(undefined);
-    const { schedule, cursor } = await settleSchedule(authority, tx, locked);
+    const { schedule, cursor } = await settleForGood(authority, tx, locked);
     const open = await lockEveryRunOf(tx, scheduleId);
     if (open === undefined) lookAgain();
     await authority.faults.reach("delete:locked");

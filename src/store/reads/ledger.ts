@@ -1,3 +1,4 @@
+import type { Definition } from "../../domain/definition.ts";
 import type { RunState, SkipReason, Trigger } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
@@ -131,4 +132,19 @@ export async function countLedger(
 ): Promise<LedgerCounts> {
   const values = [scheduleId, instantText(fromAt), instantText(toAt), instantText(boundAt)];
   return (await at.query<LedgerCounts>(COUNT, values))[0]!;
+}
+
+const DEFINITIONS = sql(
+  "ledger_definitions",
+  "select revision, definition from schedule_revision where schedule_id = $1 and revision = any($2::int[])",
+);
+
+/** What these revisions say, by their numbers. */
+export async function readDefinitions(
+  at: Queryable,
+  scheduleId: Uuid,
+  revisions: readonly number[],
+): Promise<Map<number, Definition>> {
+  const rows = await at.query<{ revision: number; definition: Definition }>(DEFINITIONS, [scheduleId, revisions]);
+  return new Map(rows.map((row) => [row.revision, row.definition]));
 }
