@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { type ClientOptions, createHttp, pathOf } from "./http.ts";
+import { type Backfill, backfillOf, type Operations, operationsOf } from "./operations.ts";
 import type {
   Attempt,
   Calendar,
@@ -48,6 +49,8 @@ export type Client = {
     delete(schedule: string): Promise<ScheduleDeleted>;
     /** Runs it now, once for an `idempotencyKey`; without one, one is made for this call. */
     run(schedule: string, idempotencyKey?: string): Promise<RunMade>;
+    /** What running past instants would do, or (`dryRun: false`) the operation that does it. */
+    backfill: Backfill;
     /** Every nominal instant of a period, the last day by default. */
     ledger(schedule: string, period?: LedgerPeriod): Promise<Ledger>;
   };
@@ -63,6 +66,8 @@ export type Client = {
     /** Newest first, of a deleted calendar too. */
     versions(calendar: string, page?: { limit?: number; after?: string }): Promise<CalendarPage>;
   };
+  /** Long work, such as what `schedules.backfill` begins. */
+  operations: Operations;
   runs: {
     list(filters?: RunFilters): Promise<RunPage>;
     get(run: string): Promise<Run>;
@@ -94,6 +99,7 @@ export function createClient(options: ClientOptions): Client {
           headers: { "idempotency-key": idempotencyKey },
           body: "{}",
         }),
+      backfill: backfillOf(http),
       ledger: (schedule, period = {}) => http.call({ path: pathOf`/v1/schedules/${schedule}/ledger`, query: period }),
     },
     calendars: {
@@ -104,6 +110,7 @@ export function createClient(options: ClientOptions): Client {
       delete: (calendar) => http.call({ method: "DELETE", path: pathOf`/v1/calendars/${calendar}` }),
       versions: (calendar, page = {}) => http.call({ path: pathOf`/v1/calendars/${calendar}/versions`, query: page }),
     },
+    operations: operationsOf(http),
     runs: {
       list: (filters = {}) => http.call({ path: "/v1/runs", query: filters }),
       get: (run) => http.call({ path: pathOf`/v1/runs/${run}` }),

@@ -122,11 +122,12 @@ export function roomOfStep(
 export type RangeFault = { field: "from" | "to"; message: string; found: Instant; allowed: string };
 
 /**
- * @param nextRunAt the next nominal instant that is not decided yet (null: there is none)
+ * @param undecidedAt from where on past instants are decided later, by a resume or once the rule can be computed again
+ *                    (null: all are decided)
  */
 export function faultOfRange(
   range: { fromAt: Instant; toAt: Instant },
-  schedule: { status: string; nextRunAt: Instant | null },
+  undecidedAt: Instant | null,
   floorAt: Instant,
   nowAt: Instant,
 ): RangeFault | undefined {
@@ -139,11 +140,12 @@ export function faultOfRange(
     const allowed = `${show(Math.ceil(floorAt))} or later`;
     return { field: "from", message: "lies further back than history is kept", found: fromAt, allowed };
   }
-  if (schedule.status === "paused" && schedule.nextRunAt !== null && toAt > schedule.nextRunAt) {
-    const message = "reaches into the pause, which is decided when the schedule is resumed";
-    return { field: "to", message, found: toAt, allowed: `${show(schedule.nextRunAt)} or earlier` };
-  }
   const lastAt = Math.floor(nowAt);
+  if (undecidedAt !== null && undecidedAt <= lastAt && toAt > undecidedAt) {
+    const message =
+      "reaches into what is decided later, when the schedule is resumed or its rule can be computed again";
+    return { field: "to", message, found: toAt, allowed: `${show(undecidedAt)} or earlier` };
+  }
   if (toAt > lastAt) {
     return { field: "to", message: "does not lie in the past", found: toAt, allowed: `${show(lastAt)} or earlier` };
   }

@@ -5,6 +5,7 @@ import { calendarCommand } from "./calendar/calendar.ts";
 import { calendarsCommand } from "./calendars/calendars.ts";
 import { doctorCommand } from "./doctor.ts";
 import { explain } from "./explain.ts";
+import { operationsCommand } from "./operations/operations.ts";
 import { previewCommand } from "./preview.ts";
 import { roleCommands } from "./roles.ts";
 import { runsCommand } from "./runs/runs.ts";
@@ -60,6 +61,7 @@ Settings come from the environment: docs/operations.md has them all.`,
     act,
   );
   runsCommand(program.command("runs").description("list, show and watch runs, fetch results"), act);
+  operationsCommand(program.command("operations").description("list, show, watch and cancel long work"), act);
   doctorCommand(program, act);
   program.commandsGroup("Without a system:");
   previewCommand(program, act);

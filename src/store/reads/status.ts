@@ -8,12 +8,7 @@ const NOW = sql("read_now", "select clock_timestamp() as now");
 
 /** Up to where history is complete (database time): the watermark, and the bound of a list's first page. */
 export async function readWatermark(db: Queryable): Promise<Instant> {
-  return (await readNow(db)) - SETTLED_MS;
-}
-
-/** Database time, for reads; verbs ask for the authority's time after their locks. */
-export async function readNow(db: Queryable): Promise<Instant> {
-  return (await db.query<{ now: Instant }>(NOW))[0]!.now;
+  return (await db.query<{ now: Instant }>(NOW))[0]!.now - SETTLED_MS;
 }
 
 export type Backlog = {

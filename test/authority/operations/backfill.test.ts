@@ -186,7 +186,7 @@ describe("a backfill", () => {
     const pausedAt = firstAt + 5 * MINUTE;
     expect(await fault(pausedAt - MINUTE, pausedAt + 1)).toMatchObject({
       field: "to",
-      message: expect.stringContaining("into the pause"),
+      message: expect.stringContaining("decided later"),
       allowed: expect.stringContaining(new Date(pausedAt).toISOString()),
     });
     // Up to the pause it works, and resuming goes on from there.

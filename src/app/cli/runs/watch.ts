@@ -1,12 +1,13 @@
 import type { Command } from "commander";
 import type { Client } from "../../../client/client.ts";
 import type { ListedRun, Run, RunState } from "../../../client/types.ts";
-import { type Clock, systemClock } from "../../../kernel/clock.ts";
+import { systemClock } from "../../../kernel/clock.ts";
 import type { Act } from "../act.ts";
+import { type Deadline, deadlineIn, readWhole } from "../deadline.ts";
 import { printJson, printLine, printNote, visible } from "../print.ts";
 import { readScheduleRef } from "../schedules/schedule-ref.ts";
 import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
-import { EXIT, UsageError } from "../usage.ts";
+import { EXIT } from "../usage.ts";
 import { showUtc } from "../words.ts";
 import { sayWaiting } from "./waiting.ts";
 
@@ -54,14 +55,6 @@ Example:
         return exitCode;
       }),
     );
-}
-
-type Deadline = { passed(): boolean; nap(ms: number): Promise<void> };
-
-function deadlineIn(ms: number, clock: Clock): Deadline {
-  const startedMs = clock.monotonic();
-  const leftMs = () => ms - (clock.monotonic() - startedMs);
-  return { passed: () => leftMs() <= 0, nap: (napMs) => clock.sleep(Math.min(napMs, leftMs())) };
 }
 
 /** Waits for the first run where there is none yet. */
@@ -129,10 +122,4 @@ function printChange(run: ListedRun): void {
     run.finishedAt === null && run.cancellationRequested ? "cancellation requested" : "",
   ];
   printLine(visible(facts.filter((fact) => fact !== "").join("  ")));
-}
-
-function readWhole(option: string, text: string, most: number): number {
-  const value = Number(text);
-  if (/^\d{1,7}$/.test(text) && value >= 1 && value <= most) return value;
-  throw new UsageError(`${option}: found "${text}"; allowed: a whole number from 1 to ${most}`);
 }

@@ -5,6 +5,7 @@ import { pageOptions, readLimit } from "../page.ts";
 import { printFields, printJson, printLine, printNote, printTable } from "../print.ts";
 import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
 import { showJob, showNext, showRule, showUtc } from "../words.ts";
+import { backfillCommand } from "./backfill.ts";
 import { changeScheduleCommands } from "./change-schedule.ts";
 import { createScheduleCommand } from "./create-schedule.ts";
 import { ledgerCommand } from "./ledger.ts";
@@ -58,6 +59,7 @@ Examples:
   ledgerCommand(group, act);
   createScheduleCommand(group, act);
   changeScheduleCommands(group, act);
+  backfillCommand(group, act);
 }
 
 /** What can be typed back: the key where there is one, for it is shorter. */

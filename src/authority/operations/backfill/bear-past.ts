@@ -52,6 +52,7 @@ export async function bearPast(
       class: definition.class,
       lane: LANES.late,
       revision: cursor.revision,
+      content: cursor.content,
       trigger: "backfill",
       scheduledAt: birth.at,
       dueAt: birth.dueAt,

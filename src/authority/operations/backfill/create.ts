@@ -10,6 +10,7 @@ import type { Authority } from "../../authority.ts";
 import { refuse, transactOrRefuse } from "../../refusal.ts";
 import { lockScheduleOrDeleted, settleSchedule } from "../../schedules/settled-schedule.ts";
 import type { BackfillRange } from "./estimate.ts";
+import { undecidedFrom } from "./past.ts";
 import type { BackfillArguments } from "./step.ts";
 
 export type BackfillMade =
@@ -57,8 +58,8 @@ export async function createBackfill(
     if (locked.schedule.status === "deleted") refuse<BackfillMade>({ kind: "deleted" });
     const { schedule, cursor } = await settleSchedule(authority, tx, locked);
     const nowAt = await tx.authorityNow();
-    const view = { status: schedule.status, nextRunAt: cursor.next_run_at };
-    const fault = faultOfRange(request, view, await readHistoryFloor(tx), nowAt);
+    const undecidedAt = undecidedFrom(schedule.status, cursor);
+    const fault = faultOfRange(request, undecidedAt, await readHistoryFloor(tx), nowAt);
     if (fault !== undefined) refuse<BackfillMade>({ kind: "invalid", fault });
     if ((await countOpenOperations(tx, tenantId)) >= MOST_OPEN_OPERATIONS) refuse<BackfillMade>({ kind: "too-many" });
     const { fromAt: from, toAt: to, policy, total } = request;

@@ -2,11 +2,12 @@ import { type BackfillPolicy, faultOfRange, type RangeFault, type RunVerdict } f
 import { addTally, type Tally } from "../../../domain/operation.ts";
 import type { Instant } from "../../../kernel/clock.ts";
 import type { Uuid } from "../../../kernel/ids.ts";
-import { findSchedule, type ScheduleView } from "../../../store/reads/schedules.ts";
-import { readNow } from "../../../store/reads/status.ts";
+import type { Transaction } from "../../../store/database.ts";
+import { findSchedule } from "../../../store/reads/schedules.ts";
 import { readHistoryFloor } from "../../../store/rows/backfill.ts";
+import { type CursorRow, readCursor } from "../../../store/rows/cursors.ts";
 import type { Authority } from "../../authority.ts";
-import { judgePast, tallyOf, walkOf } from "./past.ts";
+import { judgePast, tallyOf, undecidedFrom, walkOf } from "./past.ts";
 
 /** What a backfill of this range would do, as things stand. */
 export type BackfillEstimate = {
@@ -41,20 +42,28 @@ const MOST_INSTANTS = 10_000;
 const CHUNK = 500;
 const SAMPLE = 5;
 
-/** Looks without locks and changes nothing; at most 10,000 instants. Throws where the rule cannot be computed. */
+/** Looks without locks and changes nothing; at most 10,000 instants. Throws `invalid-rule` as a step would. */
 export async function estimateBackfill(authority: Authority, range: BackfillRange): Promise<EstimateOutcome> {
-  const { db } = authority;
-  const schedule = await findSchedule(db, range.tenantId, range.scheduleId);
-  if (schedule === undefined) return { kind: "not-found" };
-  if (schedule.status === "deleted") return { kind: "deleted" };
-  const fault = faultOfRange(range, schedule, await readHistoryFloor(db), await readNow(db));
-  if (fault !== undefined) return { kind: "invalid", fault };
-  return { kind: "estimated", estimate: await count(authority, schedule, range) };
+  return authority.transact("estimate-backfill", async (tx) => {
+    const cursor = await readCursor(tx, range.scheduleId);
+    const schedule = await findSchedule(tx, range.tenantId, range.scheduleId);
+    if (schedule === undefined || cursor === undefined) return { kind: "not-found" };
+    if (schedule.status === "deleted") return { kind: "deleted" };
+    const undecidedAt = undecidedFrom(schedule.status, cursor);
+    const fault = faultOfRange(range, undecidedAt, await readHistoryFloor(tx), await tx.authorityNow());
+    if (fault !== undefined) return { kind: "invalid", fault };
+    return { kind: "estimated", estimate: await count(authority, tx, cursor, range) };
+  });
 }
 
-async function count(authority: Authority, schedule: ScheduleView, range: BackfillRange): Promise<BackfillEstimate> {
-  const { revision, nextRunAt } = schedule;
-  const walk = await walkOf(authority, authority.db, { schedule_id: schedule.id, revision }, range.policy);
+async function count(
+  authority: Authority,
+  tx: Transaction,
+  cursor: CursorRow,
+  range: BackfillRange,
+): Promise<BackfillEstimate> {
+  const { revision, next_run_at: nextRunAt } = cursor;
+  const walk = await walkOf(authority, tx, cursor, range.policy);
   const toAt = Math.min(range.toAt, nextRunAt ?? range.toAt);
   const estimate: BackfillEstimate = {
     revision,
@@ -68,7 +77,7 @@ async function count(authority: Authority, schedule: ScheduleView, range: Backfi
   };
   for (let at: Instant | null = range.fromAt; at !== null; ) {
     if (estimate.instants >= MOST_INSTANTS) return { ...estimate, capped: true };
-    const { verdicts, restAt } = await judgePast(authority, authority.db, walk, at, toAt, CHUNK);
+    const { verdicts, restAt } = await judgePast(authority, tx, walk, at, toAt, CHUNK);
     const runs = verdicts.filter((one): one is RunVerdict => one.kind === "run");
     estimate.instants += verdicts.length;
     estimate.runs += runs.length;

@@ -16,7 +16,7 @@ import type { Authority } from "../../authority.ts";
 import { lockScheduleOrDeleted } from "../../schedules/settled-schedule.ts";
 import type { OperationKind, Step } from "../kind.ts";
 import { bearPast } from "./bear-past.ts";
-import { judgePast, tallyOf, walkOf } from "./past.ts";
+import { judgePast, tallyOf, undecidedFrom, walkOf } from "./past.ts";
 
 /** Instants one step looks at, however few of them become runs. */
 const WALK = 500;
@@ -96,7 +96,7 @@ async function lookBack(authority: Authority, tx: Transaction, operation: Operat
   // History may have been cut meanwhile, and a cursor set back: what it has before it is materialize's.
   const floorAt = Math.ceil(await readHistoryFloor(tx));
   const fromAt = Math.max((operation.cursor as { at: Instant } | null)?.at ?? from, floorAt);
-  const toAt = Math.min(to, cursor.next_run_at ?? to);
+  const toAt = Math.min(to, cursor.next_run_at ?? undecidedFrom(locked.schedule.status, cursor) ?? to);
   const { verdicts, restAt } = await judgePast(authority, tx, walk, fromAt, toAt, WALK);
   return { definition: walk.definition, cursor, verdicts, restAt };
 }
