@@ -1,7 +1,7 @@
 /** The one question a scheduler asks of a rule. */
 import { type CompiledCron, type CompiledRule, type CompiledSingle, FIRST_INSTANT, LAST_INSTANT } from "./compiled.ts";
 import { nextByPolicy, nextFixed, nextShown } from "./walk.ts";
-import { searchEnd } from "./zone.ts";
+import { cyclesBeyond, searchEnd } from "./zone.ts";
 
 /**
  * The first instant of the rule strictly later than `afterAt`, both in epoch milliseconds (the answer whole); null when
@@ -52,6 +52,9 @@ function nextOfCron(rule: CompiledCron, afterAt: number): number {
 
 function walk(rule: CompiledCron, t: number): number {
   const { pattern, zone, gap, overlap } = rule;
+  // Calendar and clocks repeat, so far in the future one cycle of 400 years stands for all.
+  const beyond = cyclesBeyond(zone, t);
+  if (beyond > 0) return walk(rule, t - beyond) + beyond;
   const until = Math.min(searchEnd(zone, t), END_OF_TIME);
   if (rule.timing === "shown") return nextShown(pattern, zone, t, until);
   if (gap === "first" && overlap === "first") return nextFixed(pattern, zone, t, until);

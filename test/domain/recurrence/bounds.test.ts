@@ -2,11 +2,14 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { loadBundledTzData } from "../../../src/app/tz-data.ts";
 import { compileRule } from "../../../src/domain/recurrence/compile.ts";
 import type { CompiledCron } from "../../../src/domain/recurrence/compiled.ts";
 import { nextAfter } from "../../../src/domain/recurrence/next.ts";
+import { transitionsOfYear } from "../../../src/domain/recurrence/posix-tz.ts";
+import { firstReading, makeZone, offsetAt, type Zone } from "../../../src/domain/recurrence/zone.ts";
 import type { Policy } from "./oracle.ts";
-import { policy } from "./random-rules.ts";
+import { expression, policy } from "./random-rules.ts";
 import { compiled, cron, zones } from "./support.ts";
 
 /** Months looked at by one question: the search goes by months, so this is its work, whatever the machine. */
@@ -77,6 +80,38 @@ it("a rule that has no further instant says so after a bounded search, too", () 
   const last = Date.parse("9996-03-01T12:00:00Z");
   expect(nextAfter(rule, last)).toBeNull();
   expect(monthsLookedAt(rule, last)).toBeLessThan(MONTHS_AT_MOST);
+});
+
+it("the far future is no work either, and no memory: its clocks are those of a cycle of 400 years before", () => {
+  const { zones: fresh } = loadBundledTzData();
+  const from = fc.integer({ min: Date.parse("2700-01-01T00:00:00Z"), max: Date.parse("9990-01-01T00:00:00Z") });
+  const some = fc.constantFrom(
+    "Europe/Berlin",
+    "America/New_York",
+    "Australia/Lord_Howe",
+    "Antarctica/Troll",
+    "Asia/Gaza",
+    "Asia/Tokyo",
+  );
+  fc.assert(
+    fc.property(expression, policy, some, from, ({ text }, choice, name, after) => {
+      const far = fresh.findZone(name)!;
+      // A zone that lists the changes of those years, and so has no need of cycles.
+      const year = new Date(after).getUTCFullYear();
+      const near = [-2, -1, 0, 1].flatMap((k) => transitionsOfYear(far.rule, year + k));
+      const listed = makeZone(name, near.at(-1)?.offset ?? far.rule.standardOffset, near, far.rule);
+      const ask = (zone: Zone) => {
+        const compilation = compileRule(cron(text, name, choice), { ...fresh, findZone: () => zone });
+        return compilation.ok ? nextAfter(compilation.rule, after) : "refused";
+      };
+      expect(ask(far)).toBe(ask(listed));
+      expect(offsetAt(far, after / 1000)).toBe(offsetAt(listed, after / 1000));
+      const wall = Math.floor(after / 1000);
+      expect(firstReading(far, wall)).toBe(firstReading(listed, wall));
+    }),
+    { numRuns: 500 },
+  );
+  for (const name of fresh.names) expect(fresh.findZone(name)!.at.length).toBeLessThan(4000);
 });
 
 it("rules beyond number fit in a small heap: what is remembered is bounded", async () => {
