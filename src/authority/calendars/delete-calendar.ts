@@ -1,6 +1,6 @@
 import type { Uuid } from "../../kernel/ids.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
-import { deleteCalendarHead, findCalendarUsers, lockCalendarToDelete } from "../../store/rows/calendars.ts";
+import { deleteCalendarHead, findCalendarUsers, lockCalendarToDelete } from "../../store/rows/tenants/calendars.ts";
 import type { Authority } from "../authority.ts";
 
 export type DeleteCalendarOutcome =

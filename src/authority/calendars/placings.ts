@@ -7,13 +7,13 @@ import type { CompiledRule } from "../../domain/recurrence/compile.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import { deriveRunId, type Uuid } from "../../kernel/ids.ts";
 import { type Queryable, sql, type Transaction } from "../../store/database.ts";
+import type { CursorRow } from "../../store/rows/cursors.ts";
 import {
   type CalendarVersion,
   keepCalendarVersions,
   readCalendarDefinitions,
   readCalendarVersions,
-} from "../../store/rows/calendars.ts";
-import type { CursorRow } from "../../store/rows/cursors.ts";
+} from "../../store/rows/tenants/calendars.ts";
 import type { Authority } from "../authority.ts";
 import { revisionOf } from "../revisions.ts";
 import { namesOf } from "./use-calendars.ts";

@@ -3,7 +3,7 @@ import type { CalendarDefinition } from "../../domain/calendar/definition.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { type CalendarView, findCalendar } from "../../store/reads/calendars.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
-import { insertCalendarVersion, lockCalendarToChange } from "../../store/rows/calendars.ts";
+import { insertCalendarVersion, lockCalendarToChange } from "../../store/rows/tenants/calendars.ts";
 import type { Authority } from "../authority.ts";
 import { lookAgain, refuse, transactOrRefuse } from "../refusal.ts";
 

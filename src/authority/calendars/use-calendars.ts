@@ -1,7 +1,7 @@
 import type { Definition } from "../../domain/definition.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import type { Transaction } from "../../store/database.ts";
-import { lockCalendarsToUse, setCalendarUses } from "../../store/rows/calendars.ts";
+import { lockCalendarsToUse, setCalendarUses } from "../../store/rows/tenants/calendars.ts";
 
 /** The first calendar that a definition names and the tenant does not have; those it has cannot be deleted meanwhile. */
 export async function findUnknownCalendar(

@@ -1,8 +1,8 @@
-import type { CalendarDefinition } from "../../domain/calendar/definition.ts";
-import type { Instant } from "../../kernel/clock.ts";
-import type { Uuid } from "../../kernel/ids.ts";
-import { type Queryable, sql } from "../database.ts";
-import { instantText } from "../values.ts";
+import type { CalendarDefinition } from "../../../domain/calendar/definition.ts";
+import type { Instant } from "../../../kernel/clock.ts";
+import type { Uuid } from "../../../kernel/ids.ts";
+import { type Queryable, sql } from "../../database.ts";
+import { instantText } from "../../values.ts";
 
 const LOCK_TO_CHANGE = sql(
   "calendars_lock_to_change",
