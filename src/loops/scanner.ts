@@ -9,6 +9,7 @@ import { messageOf } from "../kernel/errors.ts";
 import type { Uuid } from "../kernel/ids.ts";
 import type { Pass } from "../kernel/loop.ts";
 import { inHalves } from "./in-halves.ts";
+import { createPace, type Pace } from "./pace.ts";
 import type { PublishMarked } from "./publish-marked.ts";
 import { createTroubles } from "./troubles.ts";
 import type { Windows } from "./windows.ts";
@@ -22,8 +23,11 @@ const ON_TIME_MS = 10_000;
 /** Work overdue by this much is anybody's: its owner may be dead, and its lease still running. */
 const OVERDUE_MS = 2_000;
 const OVERDUE_EVERY_MS = 2_000;
-/** What is overdue, catch-up above all, has so long a pass: the next one begins with what is on time. */
-const LATE_BUDGET_MS = 500;
+/** A pass begins with what is on time; what is overdue, catch-up above all, has what is left of this, or the least. */
+const PASS_MS = 500;
+const LATE_LEAST_MS = 100;
+/** Overdue cursors go into transactions of about this length, so that a pass ends in time on a slow machine, too. */
+const LATE_PACE = { targetMs: 100, first: 50, least: 5, most: BATCH };
 const LEASE_MS = 10_000;
 const LEASE_EVERY_MS = 3_000;
 
@@ -45,6 +49,7 @@ export function createScanner(options: {
   /** Database clock minus process clock: only for deciding when to look. */
   let aheadMs = 0;
   const troubles = createTroubles(clock);
+  const latePace = createPace(LATE_PACE);
 
   async function renewLease(): Promise<void> {
     if (clock.monotonic() - leasedAt < LEASE_EVERY_MS) return;
@@ -70,16 +75,17 @@ export function createScanner(options: {
 
   async function settle(
     scheduleIds: readonly Uuid[],
-    budgetMs = Number.POSITIVE_INFINITY,
+    untilMs = Number.POSITIVE_INFINITY,
+    pace: Pick<Pace, "size"> & Partial<Pace> = { size: BATCH },
   ): Promise<{ did: number; stillDue: boolean }> {
-    const untilMs = clock.monotonic() + budgetMs;
     const all = { did: 0, stillDue: false };
     const ids = scheduleIds.filter((id) => !troubles.out(id));
     const together = ids.filter((id) => !troubles.alone(id));
-    const batches = Array.from({ length: Math.ceil(together.length / BATCH) }, (_, n) =>
-      together.slice(n * BATCH, (n + 1) * BATCH),
-    );
-    for (const batch of [...batches, ...ids.filter(troubles.alone).map((id) => [id])]) {
+    const apart = ids.filter(troubles.alone);
+    while (together.length + apart.length > 0) {
+      const startedMs = clock.monotonic();
+      if (startedMs >= untilMs) return { ...all, stillDue: true };
+      const batch = together.length > 0 ? together.splice(0, pace.size) : [apart.shift()!];
       await inHalves(
         batch,
         async (part) => {
@@ -98,6 +104,7 @@ export function createScanner(options: {
           authority.log.error({ schedule, err, reason: messageOf(err) }, "a schedule cannot be materialized");
         },
       );
+      pace.took?.(batch.length, clock.monotonic() - startedMs);
     }
     return all;
   }
@@ -108,6 +115,7 @@ export function createScanner(options: {
     idleMs: 1_000,
     async pass() {
       await renewLease();
+      const startedMs = clock.monotonic();
       const databaseNow: Instant = clock.now() + aheadMs;
       const onTime = await findDueOnTime(authority, databaseNow - ON_TIME_MS, mask, LOOK);
       // Beside the due index: schedules that were told of an end.
@@ -119,7 +127,8 @@ export function createScanner(options: {
           ...(await findDueLate(authority, databaseNow - OVERDUE_MS, mask, LOOK)),
           ...(await findFaultySchedules(authority, LOOK)),
         ];
-        const settled = await settle(late, LATE_BUDGET_MS);
+        const untilMs = Math.max(startedMs + PASS_MS, clock.monotonic() + LATE_LEAST_MS);
+        const settled = await settle(late, untilMs, latePace);
         did += settled.did;
         if (late.length < LOOK && !settled.stillDue) overdueAt = clock.monotonic();
         else more = true;

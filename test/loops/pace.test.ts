@@ -1,0 +1,110 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Authority } from "../../src/authority/authority.ts";
+import type { Uuid } from "../../src/kernel/ids.ts";
+import { createPace } from "../../src/loops/pace.ts";
+import { createWorld, type World } from "../support/world.ts";
+import { scannerOf, withClock } from "./scanning.ts";
+
+test("a pace follows how long work takes, by halves and doubles, within its bounds", () => {
+  const pace = createPace({ targetMs: 100, first: 50, least: 5, most: 1000 });
+  pace.took(50, 10);
+  expect(pace.size).toBe(100);
+  pace.took(100, 125);
+  expect(pace.size).toBe(80);
+  pace.took(3, 1);
+  expect(pace.size).toBe(80);
+  for (let n = 0; n < 9; n++) pace.took(pace.size, 5_000);
+  expect(pace.size).toBe(5);
+  for (let n = 0; n < 20; n++) pace.took(pace.size, 0);
+  expect(pace.size).toBe(1000);
+});
+
+let world: World;
+
+beforeEach(async () => {
+  world = await createWorld();
+});
+afterEach(async () => {
+  await world.check();
+  await world.close();
+});
+
+/** Schedules of every minute, of which the first missed instant is two days old. */
+async function missed(count: number): Promise<Uuid[]> {
+  const ids: Uuid[] = [];
+  for (let n = 0; n < count; n++) {
+    ids.push(
+      await world.newSchedule({
+        rule: { kind: "cron", expression: "* * * * *", zone: "Etc/UTC" },
+        misfire: { policy: "latest", graceMs: 60_000, maxCatchUp: 1 },
+      }),
+    );
+  }
+  await world.admin.query(
+    `update schedule_cursor set next_run_at = at, next_due_at = at
+       from (select date_trunc('minute', clock_timestamp()) - interval '2 days' as at) m where schedule_id = any($1)`,
+    [ids],
+  );
+  return ids;
+}
+
+/** A machine on which every transaction of the scanner takes so long; what it makes is written down in order. */
+function slowed(authority: Authority, eachMs: number) {
+  const { authority: clocked, set } = withClock(authority);
+  const transactions: number[] = [];
+  return {
+    transactions,
+    set,
+    authority: {
+      ...clocked,
+      transact: (async (verb, work) => {
+        const done = await authority.transact(verb, work);
+        if (verb === "materialize") {
+          set.elapsedMs += eachMs;
+          transactions.push((done as { runs: number }).runs);
+        }
+        return done;
+      }) as Authority["transact"],
+    },
+  };
+}
+
+async function born(ids: readonly Uuid[]): Promise<number> {
+  const { rows } = await world.admin.query(
+    "select count(distinct schedule_id)::int as n from run where schedule_id = any($1)",
+    [ids],
+  );
+  return rows[0].n;
+}
+
+test("catch-up takes a part of a pass: what falls due meanwhile comes first in the next, on a slow machine, too", async () => {
+  const late = await missed(120);
+  const onTime = await world.newSchedule();
+  const slow = slowed(world.authority, 300);
+  const scanner = scannerOf(slow.authority);
+  const first = await scanner.pass();
+  // Half a second is over after two transactions, and the second was half as large already.
+  expect(first).toMatchObject({ more: true });
+  expect(slow.transactions).toHaveLength(2);
+  const before = await born(late);
+  expect(before).toBe(50 + 25);
+  await world.makeDue(onTime, 0);
+  await scanner.pass();
+  expect(slow.transactions[2]).toBe(1);
+  expect(await born([onTime])).toBe(1);
+  // What was on time has taken 300 ms of the pass, and catch-up still goes on.
+  expect(await born(late)).toBeGreaterThan(before);
+  let passes = 2;
+  for (; (await born(late)) < late.length; passes++) await scanner.pass();
+  expect(passes).toBeLessThan(10);
+});
+
+test("where on-time work fills a whole pass, catch-up still takes a step in each", async () => {
+  const late = await missed(3);
+  const onTime = await world.newSchedule();
+  await world.makeDue(onTime, 0);
+  const slow = slowed(world.authority, 2_000);
+  await scannerOf(slow.authority).pass();
+  expect(slow.transactions).toEqual([1, 3]);
+  expect(await born(late)).toBe(3);
+});
