@@ -51,6 +51,9 @@ export type ResultLink = {
 
 export type Rule = { kind: string } & Record<string, unknown>;
 
+/** What a calendar does to an instant on a day it excludes: a skip, or the same time on the next business day. */
+export type CalendarUse = { name: string; onExcluded: "exclude" | "shift" };
+
 export type Schedule = {
   scheduleId: string;
   revision: number;
@@ -62,6 +65,7 @@ export type Schedule = {
   job: { kind: string; name: string; version: number };
   class: string;
   payload: Record<string, unknown>;
+  calendars?: CalendarUse[] | undefined;
   nextRunAt: string | null;
   /** The same twice: for machines, and in the rule's zone by the server's own tz data (RFC 9557). */
   nextRun: { at: string; local: string } | null;
@@ -107,6 +111,7 @@ export type ScheduleDraft = {
   key?: string;
   class?: string;
   labels?: Record<string, string>;
+  calendars?: CalendarUse[];
   payloadJson?: string;
 };
 

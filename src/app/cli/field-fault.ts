@@ -15,6 +15,7 @@ export function sentenceOf(fault: FieldFault): string {
 
 const OPTIONS: Readonly<Record<string, string>> = {
   after: "--after",
+  calendars: "--calendar",
   class: "--class",
   from: "--from",
   job: "--job",

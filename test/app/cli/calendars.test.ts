@@ -49,6 +49,22 @@ test("a calendar is made from a file, shown, changed, listed and deleted", async
   );
 });
 
+test("a schedule is created with calendars, and keeps them from being deleted", async () => {
+  await up.run("calendars", "put", file("first.json", {}));
+  const create = (calendar: string) =>
+    up.run(
+      ...["schedules", "create", "--name", "Sales", "--cron", "0 9 1 * *", "--tz", "Europe/Berlin"],
+      ...["--job", "report.run-summary@1", "--schedule-key", "monthly", "--calendar", calendar],
+    );
+  expect((await create("first")).err).toContain("allowed: name=exclude or name=shift");
+  expect((await create("frist=shift")).err).toBe(
+    'punctual: calendars[0].name (--calendar): there is no such calendar; found: "frist"; allowed: first (did you mean "first"?)\n',
+  );
+  expect((await create("first=shift")).exitCode).toBe(0);
+  expect((await up.run("schedules", "get", "key:monthly")).out).toMatch(/^calendars +first=shift$/m);
+  expect((await up.run("calendars", "delete", "first")).err).toContain("Schedules that are not deleted use");
+});
+
 test("a file that cannot be a calendar is refused in a sentence", async () => {
   const noJson = await up.run("calendars", "put", file("broken.json", "{"));
   expect([noJson.exitCode, noJson.err]).toEqual([2, expect.stringContaining("broken.json cannot be read as JSON")]);

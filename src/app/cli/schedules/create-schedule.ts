@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
-import type { Rule, ScheduleDraft } from "../../../client/types.ts";
+import type { CalendarUse, Rule, ScheduleDraft } from "../../../client/types.ts";
 import { messageOf } from "../../../kernel/errors.ts";
 import type { Act } from "../act.ts";
 import { printJson, printLine, printTable } from "../print.ts";
@@ -17,6 +17,7 @@ type CreateOptions = ClientOptions & {
   scheduleKey?: string;
   class?: string;
   label?: string[];
+  calendar?: string[];
 };
 
 // Not Commander's required options: it would complain of a missing one before naming the misspelt one that was meant.
@@ -38,6 +39,7 @@ export function createScheduleCommand(group: Command, act: Act): void {
     .option("--schedule-key <key>", "a name of yours for it: key:<key> then stands for the id")
     .option("--class <class>", "short, long or memory")
     .option("--label <name=value...>", "to find it by; may be repeated")
+    .option("--calendar <name=choice...>", "on days that calendar excludes: exclude or shift; the first one decides")
     .addHelpText(
       "after",
       `
@@ -67,6 +69,7 @@ function draftOf(options: CreateOptions): ScheduleDraft {
     ...(options.scheduleKey === undefined ? {} : { key: options.scheduleKey }),
     ...(options.class === undefined ? {} : { class: options.class }),
     ...(options.label === undefined ? {} : { labels: readLabels(options.label) }),
+    ...(options.calendar === undefined ? {} : { calendars: readCalendars(options.calendar) }),
     ...(options.payload === undefined ? {} : { payloadJson: readPayload(options.payload) }),
   };
 }
@@ -102,6 +105,16 @@ function readLabels(texts: readonly string[]): Record<string, string> {
       return [text.slice(0, equals), text.slice(equals + 1)];
     }),
   );
+}
+
+function readCalendars(texts: readonly string[]): CalendarUse[] {
+  return texts.map((text) => {
+    const [, name, onExcluded] = /^([^=]+)=(exclude|shift)$/.exec(text) ?? [];
+    if (name === undefined) {
+      throw new UsageError(`--calendar: found "${text}"; allowed: name=exclude or name=shift`);
+    }
+    return { name, onExcluded: onExcluded as CalendarUse["onExcluded"] };
+  });
 }
 
 /** The text is checked and sent as it is: writing it anew would round large numbers before the API could refuse them. */

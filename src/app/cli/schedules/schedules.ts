@@ -78,6 +78,7 @@ function printSchedule(schedule: Schedule): void {
     "tried again": showUtc(schedule.fault?.retryAt ?? null),
     job: showJob(schedule.job),
     class: schedule.class,
+    calendars: (schedule.calendars ?? []).map((use) => `${use.name}=${use.onExcluded}`).join(" "),
     payload: JSON.stringify(schedule.payload),
     labels: Object.entries(schedule.labels)
       .map(([name, value]) => `${name}=${value}`)
