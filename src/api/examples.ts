@@ -86,6 +86,26 @@ export const CALENDAR = {
 
 export const REVISION = { revision: 1, actor: "key:pk_demo", createdAt: SCHEDULE.createdAt, ...definition } as const;
 
+export const PREVIEW = {
+  description: "At 02:30, America/New_York time",
+  warnings: [],
+  instants: [
+    {
+      at: "2027-03-14T07:00:00Z",
+      local: "2027-03-14T03:00:00-04:00[America/New_York]",
+      offset: "-04:00",
+      dueAt: "2027-03-14T07:00:00Z",
+      label: "02:30 does not exist that day; runs at 03:00, the first instant after the gap",
+      labels: [
+        { kind: "gap", text: "02:30 does not exist that day; runs at 03:00, the first instant after the gap" } as const,
+      ],
+    },
+  ],
+  notes: [],
+  feasibility: null,
+  tzVersion: "2026f",
+};
+
 export const LISTED_RUN = {
   runId: "run_01kct0v2mz8h3bmq5d0v5x2c9s",
   scheduleId: SCHEDULE.scheduleId,

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type ClientOptions, createHttp, pathOf } from "./http.ts";
 import { type Backfill, backfillOf, type Operations, operationsOf } from "./operations.ts";
+import { type Previews, previewsOf } from "./previews.ts";
 import type {
   Attempt,
   Calendar,
@@ -38,7 +39,7 @@ export type LedgerPeriod = { from?: string; to?: string; limit?: number; after?:
  * `after`. Throws ApiProblem when the API refuses, NoAnswer when there is none.
  */
 export type Client = {
-  schedules: {
+  schedules: Previews & {
     list(filters?: ScheduleFilters): Promise<SchedulePage>;
     get(schedule: string): Promise<Schedule>;
     /** Safe to call again with the same `idempotencyKey` after a doubtful end; without one, one is made for this call. */
@@ -80,6 +81,7 @@ export function createClient(options: ClientOptions): Client {
   const http = createHttp(options);
   return {
     schedules: {
+      ...previewsOf(http),
       list: (filters = {}) => http.call({ path: "/v1/schedules", query: filters }),
       get: (schedule) => http.call({ path: pathOf`/v1/schedules/${schedule}` }),
       create: (draft, idempotencyKey = randomUUID()) =>

@@ -54,9 +54,11 @@ describe("an example of the reference page", () => {
     for (const name of [
       "Schedule",
       "ScheduleRevision",
+      "SchedulePreview",
       "Run",
       "RunListItem",
       "Attempt",
+      "Ledger",
       "Calendar",
       "CalendarListItem",
       "Problem",

@@ -8,8 +8,12 @@ import type { calendarSchema, listedCalendarSchema } from "../../src/api/present
 import type { ledgerSchema } from "../../src/api/present/ledger.ts";
 import type { attemptSchema, runListItemSchema, runSchema } from "../../src/api/present/run.ts";
 import type { scheduleSchema } from "../../src/api/present/schedule.ts";
+import type { previewSchema } from "../../src/api/routes/schedules/preview/answer.ts";
+import type { changePreviewSchema } from "../../src/api/routes/schedules/preview/preview-change.ts";
+import type { revisionDiffSchema } from "../../src/api/routes/schedules/revision-diff.ts";
 import { createClient } from "../../src/client/client.ts";
 import { download } from "../../src/client/download.ts";
+import type { ChangePreview, Preview, RevisionDiff } from "../../src/client/previews.ts";
 import type { Attempt, Calendar, Ledger, ListedCalendar, ListedRun, Run, Schedule } from "../../src/client/types.ts";
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
@@ -53,6 +57,9 @@ test("the types are what the API answers, though nothing of the server is import
   expectTypeOf<z.output<typeof calendarSchema>>().toExtend<Calendar>();
   expectTypeOf<z.output<typeof listedCalendarSchema>>().toExtend<ListedCalendar>();
   expectTypeOf<z.output<typeof ledgerSchema>>().toExtend<Ledger>();
+  expectTypeOf<z.output<typeof previewSchema>>().toExtend<Preview>();
+  expectTypeOf<z.output<typeof changePreviewSchema>>().toExtend<ChangePreview>();
+  expectTypeOf<z.output<typeof revisionDiffSchema>>().toExtend<RevisionDiff>();
 });
 
 test("a create whose answer was lost is asked again under the same key, so it happens once", async () => {
@@ -155,6 +162,27 @@ test("an identifier is one segment of the path, and a payload's text is sent as 
   await clientOf(url).schedules.create({ ...DRAFT, payloadJson: '{"n": 1.10, "n": 9007199254740993}' });
   expect(seen[0]).toBe("/behind/a/proxy/v1/runs/..%2F..%2Fv1%2Fme%3Fx%3D1 ");
   expect(seen[1]).toMatch(/"payload":\{"n": 1\.10, "n": 9007199254740993\}\}$/);
+});
+
+test("previews and differences are asked of their own routes", async () => {
+  const seen: string[] = [];
+  const url = await serverThat(async (request, response) => {
+    seen.push(`${request.method} ${request.url} ${await text(request)}`);
+    return response.end("{}");
+  });
+  const { schedules } = clientOf(url);
+  await schedules.preview({ rule: DRAFT.rule, count: 3, windowMs: 60_000 });
+  await schedules.previewChange("key:a", { rule: DRAFT.rule });
+  await schedules.previewChange("key:a");
+  await schedules.diff("key:a", 3);
+  await schedules.diff("key:a", 3, 1);
+  expect(seen).toEqual([
+    `POST /v1/schedules/preview ${JSON.stringify({ rule: DRAFT.rule, count: 3, windowMs: 60_000 })}`,
+    `POST /v1/schedules/key%3Aa/preview ${JSON.stringify({ rule: DRAFT.rule })}`,
+    "POST /v1/schedules/key%3Aa/preview {}",
+    "GET /v1/schedules/key%3Aa/revisions/3/diff ",
+    "GET /v1/schedules/key%3Aa/revisions/3/diff?against=1 ",
+  ]);
 });
 
 test("a result that arrives damaged is never given out whole", async () => {

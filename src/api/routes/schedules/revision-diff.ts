@@ -27,6 +27,26 @@ const instantSetSchema = z.strictObject({
   first: z.array(bothInstants).describe("The first 50"),
 });
 
+export const revisionDiffSchema = z.strictObject({
+  scheduleId: z.string(),
+  revision: z.int(),
+  against: z.int().nullable().describe("null: the first revision, compared with nothing"),
+  actor: z.string().describe("Who made `revision`"),
+  createdAt: shownInstant,
+  ...fieldChanges,
+  instants: z
+    .strictObject({
+      from: shownInstant,
+      to: shownInstant.describe("Earlier than 30 days ahead where there are too many instants to compare"),
+      gained: instantSetSchema,
+      lost: instantSetSchema,
+      moved: instantSetSchema.describe("The same nominal instants, due at another time"),
+      kept: z.int(),
+    })
+    .describe("Nominal instants from now on, as if each revision were in force"),
+  source: z.literal("authority"),
+});
+
 export const diffRevisionsRoute = defineRoute({
   method: "get",
   path: "/v1/schedules/{schedule}/revisions/{revision}/diff",
@@ -40,25 +60,7 @@ export const diffRevisionsRoute = defineRoute({
   answer: {
     kind: "ok",
     description: "What changed from `against` to `revision`",
-    schema: z.strictObject({
-      scheduleId: z.string(),
-      revision: z.int(),
-      against: z.int().nullable().describe("null: the first revision, compared with nothing"),
-      actor: z.string().describe("Who made `revision`"),
-      createdAt: shownInstant,
-      ...fieldChanges,
-      instants: z
-        .strictObject({
-          from: shownInstant,
-          to: shownInstant.describe("Earlier than 30 days ahead where there are too many instants to compare"),
-          gained: instantSetSchema,
-          lost: instantSetSchema,
-          moved: instantSetSchema.describe("The same nominal instants, due at another time"),
-          kept: z.int(),
-        })
-        .describe("Nominal instants from now on, as if each revision were in force"),
-      source: z.literal("authority"),
-    }),
+    schema: revisionDiffSchema,
   },
   problems: ["not-found"],
   async handle({ params, query }, context, caller) {

@@ -33,6 +33,8 @@ const diffSchema = z.strictObject({
   appear: z.array(bothInstants).describe("Of the next instants after the change, those that are new"),
 });
 
+export const changePreviewSchema = previewSchema.extend({ diff: diffSchema });
+
 export const previewChangeRoute = defineRoute({
   method: "post",
   path: "/v1/schedules/{schedule}/preview",
@@ -48,7 +50,7 @@ export const previewChangeRoute = defineRoute({
   answer: {
     kind: "ok",
     description: "The next instants after the change, and how they differ from those of the current revision",
-    schema: previewSchema.extend({ diff: diffSchema }),
+    schema: changePreviewSchema,
   },
   problems: ["not-found", "invalid-rule", "unknown-calendar", "unknown-job", "payload-too-large"],
   async handle({ params, body, sentBody }, context, caller) {
