@@ -16,11 +16,12 @@ const READ_RUNS = sql(
 /** Ranges of a schedule are disjoint, so of those that begin before $2 only the last one can reach it. */
 const READ_RANGES = sql(
   "backfill_read_ranges",
-  `select from_at, to_at, revision, reason from skip_range
-    where schedule_id = $1 and from_at <= $3::timestamptz and to_at >= $2::timestamptz
-      and from_at >= coalesce((select max(b.from_at) from skip_range b
+  `select g.from_at, g.to_at, g.revision, g.reason, v.content
+     from skip_range g join schedule_revision v on v.schedule_id = g.schedule_id and v.revision = g.revision
+    where g.schedule_id = $1 and g.from_at <= $3::timestamptz and g.to_at >= $2::timestamptz
+      and g.from_at >= coalesce((select max(b.from_at) from skip_range b
                                 where b.schedule_id = $1 and b.from_at <= $2::timestamptz), $2::timestamptz)
-    order by from_at`,
+    order by g.from_at`,
 );
 const REOPEN = sql(
   "backfill_reopen_skips",
@@ -59,7 +60,14 @@ export function readPastRuns(db: Queryable, instants: readonly Instant[], ids: r
   return db.query<PastRun>(READ_RUNS, [instants, ids]);
 }
 
-export type PastRange = { from_at: Instant; to_at: Instant; revision: number; reason: SkipReason };
+/** `content` is the digest of its revision, as the cache of revisions asks for it. */
+export type PastRange = {
+  from_at: Instant;
+  to_at: Instant;
+  revision: number;
+  content: Uuid | null;
+  reason: SkipReason;
+};
 
 /** Ranges that touch [fromAt, toAt], in order. */
 export function readPastRanges(db: Queryable, scheduleId: Uuid, fromAt: Instant, toAt: Instant): Promise<PastRange[]> {

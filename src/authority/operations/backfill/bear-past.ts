@@ -2,6 +2,7 @@ import { type RunVerdict, waitsItsTurn } from "../../../domain/backfill.ts";
 import type { Definition } from "../../../domain/definition.ts";
 import type { NewRun } from "../../../domain/materialization.ts";
 import { concernOf, planOverlap } from "../../../domain/overlap.ts";
+import { tellingOf } from "../../../domain/planning/told-ends.ts";
 import { LANES } from "../../../domain/states.ts";
 import type { Instant } from "../../../kernel/clock.ts";
 import { deriveRunId } from "../../../kernel/ids.ts";
@@ -43,6 +44,7 @@ export async function bearPast(
     scheduledAt: run.scheduled_at,
     state: run.state,
     guard: run.guard,
+    heldBy: run.held_by,
   }));
   const runs = planOverlap(scheduleId, overlap, seen, births).born.map(
     ({ birth, guard }): NewRun => ({
@@ -62,6 +64,7 @@ export async function bearPast(
       startDeadlineAt: null,
       heldBy: "replay",
       guard,
+      ...tellingOf(definition),
     }),
   );
   const skips = births.filter((birth) => birth.was?.kind === "skip");

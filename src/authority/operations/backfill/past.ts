@@ -135,18 +135,16 @@ async function membership(
   ranges: readonly PastRange[],
 ): Promise<(range: PastRange, at: Instant) => boolean> {
   const { scheduleId } = walk;
-  const revisions = [...new Set(ranges.map((range) => range.revision))].filter((one) => one !== walk.revision);
-  await authority.revisions.load(
-    tx,
-    revisions.map((revision) => ({ scheduleId, revision, content: null })),
-  );
-  const rules = new Map(
-    revisions.map((revision) => {
-      const { definition } = authority.revisions.get({ scheduleId, revision, content: null });
-      const rule = ruleOf(authority, definition);
-      return [revision, bounded((at) => nextAfter(rule, at), definition)];
-    }),
-  );
+  const older = ranges.filter((range) => range.revision !== walk.revision);
+  const keys = older.map(({ revision, content }) => ({ scheduleId, revision, content }));
+  await authority.revisions.load(tx, keys);
+  const rules = new Map<number, NextAfter>();
+  for (const key of keys) {
+    const { definition } = authority.revisions.get(key);
+    const compiled = authority.revisions.rule(definition);
+    // One that cannot be computed any more is taken to have named whatever lies in its range.
+    if (compiled.ok) rules.set(key.revision, bounded((at) => nextAfter(compiled.rule, at), definition));
+  }
   return (range, at) => {
     const next = rules.get(range.revision);
     return next === undefined || next(at - 1) === at;
