@@ -7,16 +7,16 @@ import type { Uuid } from "../../kernel/ids.ts";
 import { sql, type Transaction } from "../../store/database.ts";
 import { findSchedule, type ScheduleView } from "../../store/reads/schedules.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
-import type { CursorRow } from "../../store/rows/cursors.ts";
+import { findLastSettledBefore } from "../../store/rows/chains.ts";
 import { setGuards } from "../../store/rows/live-marks.ts";
 import { type LiveRun, lockEveryRunOf } from "../../store/rows/live-runs.ts";
-import { insertRevision, type ScheduleRow, updateCursor, updateSchedule } from "../../store/rows/schedules.ts";
+import { insertRevision, updateCursor, updateSchedule } from "../../store/rows/schedules.ts";
 import { handOn, letGo } from "../attempts/hand-on.ts";
 import type { Authority } from "../authority.ts";
 import { findUnknownCalendar, keepCalendarUses } from "../calendars/use-calendars.ts";
 import { lookAgain, refuse, transactOrRefuse } from "../refusal.ts";
-import type { MissedAnswer } from "../runs/plan-cursor.ts";
 import { dueAtOf, firstInstant } from "./next-instant.ts";
+import { settleForGood } from "./settle-for-good.ts";
 import {
   hearSchedule,
   lockTenantSchedule,
@@ -61,7 +61,9 @@ export async function reviseSchedule(
     if (locked.schedule.revision !== expectedRevision) refuse<ReviseOutcome>({ kind: "conflict", schedule: before });
 
     const definition = change.definition ?? before.definition;
-    const now = await settleForEdit(authority, tx, locked, instantsOf(before.definition) !== instantsOf(definition));
+    const now = await (instantsOf(before.definition) === instantsOf(definition)
+      ? settleSchedule(authority, tx, locked)
+      : settleForGood(authority, tx, locked));
     const { schedule, nowAt } = now;
     const next = await planNext(authority, tx, now, before.definition, definition);
     if (!next.ok) refuse<ReviseOutcome>({ kind: "invalid", fault: next.fault });
@@ -117,24 +119,6 @@ function instantsOf(definition: Definition): string {
   return JSON.stringify([definition.rule, definition.startAt, definition.endAt, definition.maxRuns]);
 }
 
-const PAUSED: MissedAnswer = { reason: "paused", misfire: { policy: "skip", graceMs: -1 } };
-
-/**
- * A paused schedule owes nothing yet: its instants wait for the resume. An edit that makes other instants ends that
- * chain, so what fell into the pause is recorded first, as skips.
- */
-async function settleForEdit(
-  authority: Authority,
-  tx: Transaction,
-  locked: { schedule: ScheduleRow; cursor: CursorRow },
-  instantsChange: boolean,
-): Promise<SettledSchedule> {
-  const { schedule, cursor } = locked;
-  if (schedule.status !== "paused" || !instantsChange) return settleSchedule(authority, tx, locked);
-  const due = { ...cursor, next_due_at: cursor.next_run_at, fault_retry_at: cursor.fault === null ? null : 0 };
-  return settleSchedule(authority, tx, { schedule, cursor: due }, PAUSED);
-}
-
 /** An edit that does not touch what instants are made of leaves the cursor alone. */
 async function planNext(
   authority: Authority,
@@ -145,10 +129,12 @@ async function planNext(
 ): Promise<
   { ok: true; nextRunAt: Instant | null; newChain: boolean; awaitsEnd: boolean } | { ok: false; fault: RuleFault }
 > {
-  const { next_run_at: pendingAt, last_nominal_at: lastNominalAt, awaits_end } = now.cursor;
+  const { next_run_at: pendingAt, awaits_end } = now.cursor;
   if (instantsOf(before) === instantsOf(after)) {
     return { ok: true, nextRunAt: pendingAt, newChain: false, awaitsEnd: awaits_end };
   }
+  // A chain without an instant yet comes after all that the one before has settled, though the clock was set back since.
+  const lastNominalAt = now.cursor.last_nominal_at ?? (await findLastSettledBefore(tx, now.cursor.schedule_id));
   const fromAt = Math.max(now.nowAt, lastNominalAt ?? 0);
   const first = await firstInstant(authority, tx, after, fromAt);
   if (!first.ok) return first;

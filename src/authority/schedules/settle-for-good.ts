@@ -3,7 +3,7 @@ import type { CursorRow } from "../../store/rows/cursors.ts";
 import type { ScheduleRow } from "../../store/rows/schedules.ts";
 import type { Authority } from "../authority.ts";
 import type { MissedAnswer } from "../runs/plan-cursor.ts";
-import { type SettledSchedule, settleSchedule } from "./settled-schedule.ts";
+import { hearSchedule, type SettledSchedule, settleSchedule } from "./settled-schedule.ts";
 
 const PAUSED: MissedAnswer = { reason: "paused", misfire: { policy: "skip", graceMs: -1 } };
 
@@ -11,11 +11,13 @@ const PAUSED: MissedAnswer = { reason: "paused", misfire: { policy: "skip", grac
  * Settles a schedule whose chain ends here: it is deleted, or edited so that it makes other instants. A paused one owes
  * nothing yet, its instants wait for the resume; now that none comes for them, they are recorded as skips.
  */
-export function settleForGood(
+export async function settleForGood(
   authority: Authority,
   tx: Transaction,
-  locked: { schedule: ScheduleRow; cursor: CursorRow },
+  found: { schedule: ScheduleRow; cursor: CursorRow },
 ): Promise<SettledSchedule> {
+  // A failure that it has not heard of yet may have paused it.
+  const locked = await hearSchedule(authority, tx, found);
   const { schedule, cursor } = locked;
   if (schedule.status !== "paused") return settleSchedule(authority, tx, locked);
   const due = { ...cursor, next_due_at: cursor.next_run_at, fault_retry_at: cursor.fault === null ? null : 0 };
