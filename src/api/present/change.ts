@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { changedFields } from "../../domain/preview/field-diff.ts";
 
 /** One field that differs. */
-export const fieldChangeSchema = z.strictObject({
+const fieldChangeSchema = z.strictObject({
   field: z.string().describe("Its path, such as rule.expression"),
   from: z.unknown().optional().meta({ override: {}, description: "What it was; missing where the field is new" }),
   to: z.unknown().optional().meta({ override: {}, description: "What it is; missing where the field is gone" }),
