@@ -3,6 +3,8 @@ import { completeRuns } from "../../src/authority/attempts/complete.ts";
 import { failRuns } from "../../src/authority/attempts/fail.ts";
 import type { Grant } from "../../src/authority/attempts/grant.ts";
 import { fillIdleGuards } from "../../src/authority/repair/idle-guards.ts";
+import { leaveToRelay } from "../../src/authority/runs/bear.ts";
+import { materialize } from "../../src/authority/runs/materialize.ts";
 import { runNow } from "../../src/authority/runs/run-now.ts";
 import { deleteSchedule } from "../../src/authority/schedules/delete-schedule.ts";
 import { resumeSchedule } from "../../src/authority/schedules/resume-schedule.ts";
@@ -113,6 +115,42 @@ describe("a schedule that is paused by a failure", () => {
     await world.check();
     await resumeSchedule(world.authority, who(scheduleId));
     expect(await states(world, scheduleId)).toEqual(["failed", "succeeded", "queued", "queued"]);
+  });
+
+  it("hearing of a failure / another end: who ends meanwhile waits, and then hands nothing on to what is held by then", async () => {
+    const scheduleId = await world.newSchedule({ ...allow(2), ...PAUSES });
+    const ids: Uuid[] = [];
+    for (let ago = 60_000; ago > 56_000; ago -= 1000) ids.push(await bear(world, scheduleId, ago));
+    const [first, other] = [await start(world, ids[0]!), await start(world, ids[1]!)];
+    await fail(first);
+    await makeDue(world, scheduleId, 30_000);
+    const held = world.faults.hold("hear-ends:written");
+    const hearing = hear(scheduleId);
+    await held.arrived;
+    const ending = completeRuns(world.another(), [{ ...other, output: null }]);
+    await world.lockWaits();
+    held.release();
+    expect(await hearing).toMatchObject({ heard: 1, runs: 0 });
+    expect(await ending).toEqual([{ kind: "accepted" }]);
+    expect(await states(world, scheduleId)).toEqual(["failed", "succeeded", "blocked", "blocked"]);
+  });
+
+  it("another end / hearing of a failure: what was handed on before the schedule hears of it goes on", async () => {
+    const scheduleId = await world.newSchedule({ ...allow(2), ...PAUSES });
+    const ids: Uuid[] = [];
+    for (let ago = 60_000; ago > 56_000; ago -= 1000) ids.push(await bear(world, scheduleId, ago));
+    const [first, other] = [await start(world, ids[0]!), await start(world, ids[1]!)];
+    await fail(first);
+    const held = world.faults.hold("complete:written");
+    const ending = succeed(other);
+    await held.arrived;
+    const hearing = materialize(world.another(), [scheduleId], leaveToRelay);
+    await world.lockWaits();
+    held.release();
+    await ending;
+    expect(await hearing).toMatchObject({ heard: 1 });
+    expect(await schedule(scheduleId)).toMatchObject({ status: "paused" });
+    expect(await states(world, scheduleId)).toEqual(["failed", "succeeded", "queued", "blocked"]);
   });
 
   it("a person may run it meanwhile, to see whether it works again; its success hands nothing on, its failure pauses no further", async () => {

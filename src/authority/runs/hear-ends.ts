@@ -89,6 +89,7 @@ export async function hearEnds(
     );
     known.set(schedule.id, (await lockCursor(tx, schedule.id))!);
   }
+  await authority.faults.reach("hear-ends:written");
   return { cursors: locked.map((cursor) => known.get(cursor.schedule_id)!), heard: words.length };
 }
 
