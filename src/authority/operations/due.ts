@@ -1,6 +1,6 @@
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
-import { findDueOperations, readOpenOperations } from "../../store/rows/operations.ts";
+import { findDueOperations, readOpenOperations } from "../../store/rows/operations/operations.ts";
 import type { Authority } from "../authority.ts";
 import type { OperationKinds } from "./kind.ts";
 

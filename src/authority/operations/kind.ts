@@ -1,6 +1,6 @@
 import type { Tally } from "../../domain/operation.ts";
 import type { Transaction } from "../../store/database.ts";
-import type { OperationRow } from "../../store/rows/operations.ts";
+import type { OperationRow } from "../../store/rows/operations/operations.ts";
 import type { Authority } from "../authority.ts";
 
 /** What one step of an operation came to; its progress is written in the same transaction as its work. */

@@ -11,7 +11,7 @@ import { messageOf } from "../../kernel/errors.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import type { Transaction } from "../../store/database.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
-import { lockDueOperation, type OperationRow, updateOperation } from "../../store/rows/operations.ts";
+import { lockDueOperation, type OperationRow, updateOperation } from "../../store/rows/operations/operations.ts";
 import type { Authority } from "../authority.ts";
 import { isNoFault } from "../refusal.ts";
 import { isPoisonedItem } from "../refused-item.ts";

@@ -17,7 +17,7 @@ const FIND_ADOPTED = sql(
   "tz_find_adopted",
   `select ${COLUMNS} from tz_data where adopted_at is not null order by adopted_at desc limit 1`,
 );
-const LIST = sql("tz_list", `select ${COLUMNS} from tz_data order by version`);
+const LIST = sql("tz_list", `select ${COLUMNS}, sha256(bytes) = sha256 as "isWhole" from tz_data order by version`);
 const READ_BYTES = sql("tz_read_bytes", "select version, sha256, bytes from tz_data where version = $1");
 const INSERT = sql(
   "tz_insert",
@@ -41,8 +41,9 @@ export async function findAdopted(db: Queryable): Promise<TzVersionRow | undefin
   return (await db.query<TzVersionRow>(FIND_ADOPTED))[0];
 }
 
-export function listTzVersions(db: Queryable): Promise<TzVersionRow[]> {
-  return db.query<TzVersionRow>(LIST);
+/** `isWhole`: the bytes are those that were written. */
+export function listTzVersions(db: Queryable): Promise<(TzVersionRow & { isWhole: boolean })[]> {
+  return db.query<TzVersionRow & { isWhole: boolean }>(LIST);
 }
 
 export async function readTzBytes(

@@ -4,8 +4,8 @@ import type { Instant } from "../../../kernel/clock.ts";
 import type { Uuid } from "../../../kernel/ids.ts";
 import type { Transaction } from "../../../store/database.ts";
 import { findSchedule } from "../../../store/reads/schedules.ts";
-import { readHistoryFloor } from "../../../store/rows/backfill.ts";
 import { type CursorRow, readCursor } from "../../../store/rows/cursors.ts";
+import { readHistoryFloor } from "../../../store/rows/operations/backfill.ts";
 import type { Authority } from "../../authority.ts";
 import { judgePast, tallyOf, undecidedFrom, walkOf } from "./past.ts";
 

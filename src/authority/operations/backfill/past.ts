@@ -11,8 +11,8 @@ import type { Instant } from "../../../kernel/clock.ts";
 import { callerError } from "../../../kernel/errors.ts";
 import { deriveRunId, type Uuid } from "../../../kernel/ids.ts";
 import type { Transaction } from "../../../store/database.ts";
-import { type PastRange, readPastRanges, readPastRuns } from "../../../store/rows/backfill.ts";
 import { type CursorRow, isNextUnknown } from "../../../store/rows/cursors.ts";
+import { type PastRange, readPastRanges, readPastRuns } from "../../../store/rows/operations/backfill.ts";
 import type { Authority } from "../../authority.ts";
 import { loadPlacings, MissingCalendar, type Placings } from "../../calendars/placings.ts";
 import { revisionOf } from "../../revisions.ts";
@@ -143,7 +143,11 @@ async function membership(
     const { definition } = authority.revisions.get(key);
     const compiled = authority.revisions.rule(definition);
     // One that cannot be computed any more is taken to have named whatever lies in its range.
-    if (compiled.ok) rules.set(key.revision, bounded((at) => nextAfter(compiled.rule, at), definition));
+    if (compiled.ok)
+      rules.set(
+        key.revision,
+        bounded((at) => nextAfter(compiled.rule, at), definition),
+      );
   }
   return (range, at) => {
     const next = rules.get(range.revision);

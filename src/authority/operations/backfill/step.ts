@@ -9,9 +9,9 @@ import {
 import type { Definition } from "../../../domain/definition.ts";
 import type { Instant } from "../../../kernel/clock.ts";
 import type { Transaction } from "../../../store/database.ts";
-import { countOpenRuns, readHistoryFloor } from "../../../store/rows/backfill.ts";
 import type { CursorRow } from "../../../store/rows/cursors.ts";
-import type { OperationRow } from "../../../store/rows/operations.ts";
+import { countOpenRuns, readHistoryFloor } from "../../../store/rows/operations/backfill.ts";
+import type { OperationRow } from "../../../store/rows/operations/operations.ts";
 import type { Authority } from "../../authority.ts";
 import { lockScheduleOrDeleted } from "../../schedules/settled-schedule.ts";
 import type { OperationKind, Step } from "../kind.ts";

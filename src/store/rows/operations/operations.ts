@@ -1,8 +1,8 @@
-import type { OperationState, Tally } from "../../domain/operation.ts";
-import type { Instant } from "../../kernel/clock.ts";
-import type { Uuid } from "../../kernel/ids.ts";
-import { type Queryable, sql } from "../database.ts";
-import { instantText } from "../values.ts";
+import type { OperationState, Tally } from "../../../domain/operation.ts";
+import type { Instant } from "../../../kernel/clock.ts";
+import type { Uuid } from "../../../kernel/ids.ts";
+import { type Queryable, sql } from "../../database.ts";
+import { instantText } from "../../values.ts";
 
 /** A long piece of work, as its steps need it. `arguments` and `cursor` are the kind's own. */
 export type OperationRow = {

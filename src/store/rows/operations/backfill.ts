@@ -1,8 +1,8 @@
-import type { RunState, SkipReason } from "../../domain/states.ts";
-import type { Instant } from "../../kernel/clock.ts";
-import type { Uuid } from "../../kernel/ids.ts";
-import { type Queryable, sql } from "../database.ts";
-import { instantText } from "../values.ts";
+import type { RunState, SkipReason } from "../../../domain/states.ts";
+import type { Instant } from "../../../kernel/clock.ts";
+import type { Uuid } from "../../../kernel/ids.ts";
+import { type Queryable, sql } from "../../database.ts";
+import { instantText } from "../../values.ts";
 
 /** The past of one schedule, as a backfill reads and reopens it under the schedule's lock. */
 
