@@ -42,7 +42,7 @@ export async function burst(options: BurstOptions, servers?: BenchServers): Prom
     await waitForEnd(own.admin, options.runs + options.warmup, WITHIN_MS);
     const after = await costs(own);
     for (const line of [...(await readStatements(own.admin)), ...(await readCommands(own))]) console.error(line);
-    const cpuMs = await processes.stop();
+    const { cpuMs } = await processes.stop();
     const account = await accountFor(own.admin, options.runs, dueAt);
     const per = (n: number) => Math.round((n / options.runs) * 10) / 10;
     return {

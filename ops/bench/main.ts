@@ -1,9 +1,14 @@
 import { execFileSync } from "node:child_process";
 import { cpus, totalmem } from "node:os";
 import { BURST, burst } from "./burst.ts";
+import { OUTAGE, outage } from "./outage.ts";
 import { peers } from "./peers.ts";
 
-/** `npm run bench -- burst|peers [--runs N] [--tenants N] [--workers N] [--slots N] [--warmup N] [--json]`. Exits 1 when a run was lost or doubled. */
+/**
+ * `npm run bench -- burst|peers [--runs N] [--tenants N] [--workers N] [--slots N] [--warmup N] [--json]`,
+ * `npm run bench -- outage [--schedules N] [--on-time N] [--tenants N] [--workers N] [--slots N] [--json]`.
+ * Exits 1 when a run was lost, doubled or is unaccounted for.
+ */
 const [name, ...args] = process.argv.slice(2);
 const json = args.includes("--json");
 
@@ -23,6 +28,14 @@ const options = {
 const BENCHES: Record<string, () => Promise<{ ok: boolean }>> = {
   burst: () => burst(options),
   peers: () => peers(options),
+  outage: () =>
+    outage({
+      tenants: option("tenants", OUTAGE.tenants),
+      workers: option("workers", OUTAGE.workers),
+      slots: option("slots", OUTAGE.slots),
+      schedules: option("schedules", OUTAGE.schedules),
+      onTime: option("on-time", OUTAGE.onTime),
+    }),
 };
 const bench = BENCHES[name ?? ""];
 if (bench === undefined) {

@@ -3,10 +3,19 @@ import type { BenchServers } from "./servers.ts";
 
 export type Processes = {
   start(roles: string, env?: Record<string, string>): Promise<void>;
-  stop(): Promise<Record<string, number>>;
+  stop(): Promise<Ended>;
 };
 
-/** The system's own processes, as an operator would start them, with a no-op job registered. Answers CPU ms by role at the end. */
+export type Ended = {
+  /** By roles of a process. */
+  cpuMs: Record<string, number>;
+  /** How long passes took, by loop. */
+  passes: Record<string, { passes: number; p99: number; max: number }>;
+};
+
+type Farewell = { role?: string; cpuMs?: number; passes?: Ended["passes"] };
+
+/** The system's own processes, as an operator would start them, with a no-op job registered. */
 export function createProcesses(servers: BenchServers): Processes {
   const children: ChildProcess[] = [];
   return {
@@ -29,13 +38,14 @@ export function createProcesses(servers: BenchServers): Processes {
       });
     },
     async stop() {
-      const cpu: Record<string, number> = {};
+      const ended: Ended = { cpuMs: {}, passes: {} };
       await Promise.all(
         children.map(
           (child) =>
             new Promise<void>((resolve) => {
-              child.on("message", (message: { role?: string; cpuMs?: number }) => {
-                if (message.role !== undefined) cpu[message.role] = (cpu[message.role] ?? 0) + (message.cpuMs ?? 0);
+              child.on("message", ({ role, cpuMs = 0, passes }: Farewell) => {
+                if (role !== undefined) ended.cpuMs[role] = (ended.cpuMs[role] ?? 0) + cpuMs;
+                Object.assign(ended.passes, passes);
               });
               child.removeAllListeners("exit");
               child.once("exit", () => resolve());
@@ -43,7 +53,7 @@ export function createProcesses(servers: BenchServers): Processes {
             }),
         ),
       );
-      return cpu;
+      return ended;
     },
   };
 }

@@ -12,6 +12,7 @@ const noop = defineJob({ name: "bench.noop", version: 1, input: z.unknown(), run
 const ended = askedToEnd();
 const roles = (process.argv[2] ?? "").split(",") as RoleName[];
 const core = createCore(readConfig(process.env), roles.join("+"));
+const passes = timePasses();
 await openCore(core);
 const services = roles.flatMap((role) =>
   role === "worker" ? workerRole(core, createRegistry([noop])) : servicesOf(role, core),
@@ -22,7 +23,28 @@ process.send?.("ready");
 await ended;
 await stopAll(services);
 const cpu = process.cpuUsage(atReady);
-process.send?.({ role: roles.join("+"), cpuMs: (cpu.user + cpu.system) / 1000 });
+process.send?.({ role: roles.join("+"), cpuMs: (cpu.user + cpu.system) / 1000, passes: passes() });
 if (process.env.BENCH_METRICS) console.error(await core.metrics.registry.metrics());
 await core.close();
 process.exit(0);
+
+/** Buckets do not tell how long the longest pass was: every one is kept beside the histogram. */
+function timePasses(): () => Record<string, { passes: number; p99: number; max: number }> {
+  const seconds = new Map<string, number[]>();
+  const { passSeconds } = core.metrics;
+  const observe = passSeconds.observe.bind(passSeconds) as (labels: { loop: string }, value: number) => void;
+  passSeconds.observe = ((labels: { loop: string }, value: number) => {
+    const known = seconds.get(labels.loop);
+    if (known === undefined) seconds.set(labels.loop, [value]);
+    else known.push(value);
+    observe(labels, value);
+  }) as typeof passSeconds.observe;
+  return () =>
+    Object.fromEntries(
+      [...seconds].map(([loop, all]) => {
+        const sorted = all.toSorted((a, b) => a - b);
+        const ms = (n: number) => Math.round(sorted[n]! * 10_000) / 10;
+        return [loop, { passes: all.length, p99: ms(Math.floor(all.length * 0.99)), max: ms(all.length - 1) }];
+      }),
+    );
+}
