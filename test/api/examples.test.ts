@@ -38,13 +38,21 @@ describe("an example of the reference page", () => {
       const answer = await send(
         route.method.toUpperCase(),
         route.path.replace("{schedule}", made).replace("{calendar}", "company-holidays"),
-        // PUT has made the second revision by then.
-        route.method === "patch" ? { ...(route.example as object), expectedRevision: 2 } : route.example,
+        fitted(route.path, route.method, route.example as object),
       );
       expect(answer.status, `${route.method} ${route.path}: ${answer.text}`).toBeLessThan(300);
       if (route.path === "/v1/schedules") made = String(answer.body.scheduleId);
     }
   });
+
+  /** What is bound to its moment, as somebody who copies it would put it right. */
+  function fitted(path: string, method: string, example: object): object {
+    // PUT has made the second revision by then.
+    if (method === "patch") return { ...example, expectedRevision: 2 };
+    if (!path.endsWith("/backfill")) return example;
+    const yesterday = Date.now() - 86_400_000;
+    return { ...example, from: new Date(yesterday).toISOString(), to: new Date(yesterday + 3_600_000).toISOString() };
+  }
 
   it("of an answer fits its schema", async () => {
     const document = (await call(server.url, "GET", "/openapi.json")).body;
@@ -61,6 +69,8 @@ describe("an example of the reference page", () => {
       "Ledger",
       "Calendar",
       "CalendarListItem",
+      "Operation",
+      "BackfillPlan",
       "Problem",
     ]) {
       expect(schemas[name]?.example, name).toBeDefined();
