@@ -1,6 +1,6 @@
 /** Random cron rules, each with a literal predicate of its own, and moments near the clock changes of odd zones. */
 import fc from "fast-check";
-import { segmentAt } from "../../../src/domain/recurrence/zone.ts";
+import { makeZone, segmentAt, type Zone } from "../../../src/domain/recurrence/zone.ts";
 import type { Policy, Shown } from "./oracle.ts";
 import { zones } from "./support.ts";
 
@@ -96,3 +96,27 @@ function momentNearChange(name: string): fc.Arbitrary<number> {
 export const zoneAndMoment = fc
   .constantFrom(...ODD_ZONES)
   .chain((zone) => momentNearChange(zone).map((from) => ({ zone, from })));
+
+export const quarterHours = (min: number, max: number) => fc.integer({ min, max }).map((n) => n * 900);
+
+/** When the clocks of an odd zone begin to jump (epoch seconds). */
+export const ODD_START = Date.parse("2026-01-01T00:00:00Z") / 1000;
+
+/** Changes of a zone stranger than any on earth: clocks jump again before the last jump is over. Seconds. */
+export const oddJumps = fc.array(fc.record({ after: quarterHours(1, 120), offset: quarterHours(-48, 48) }), {
+  maxLength: 12,
+});
+
+/** The zone of these jumps; undefined where a time is first skipped and then shown after all, which has no settled meaning. */
+export function oddZone(jumps: readonly { after: number; offset: number }[]): Zone | undefined {
+  let at = ODD_START;
+  const transitions = jumps.map(({ after, offset }) => {
+    at += after;
+    return { at, offset };
+  });
+  const zone = makeZone("Odd/Zone", 0, transitions, { standardOffset: 0 });
+  const starts = zone.at.map((one, k) => one + zone.offsets[k]!);
+  const isSkip = (k: number) => starts[k]! > zone.highEnds[k]!;
+  const isSettled = starts.every((one, k) => k === 0 || !isSkip(k) || starts.slice(k).every((later) => later >= one));
+  return isSettled ? zone : undefined;
+}

@@ -6,8 +6,9 @@ import type { Rule } from "../../../src/domain/recurrence/rule.ts";
 import { labelOf, noteOf } from "../../../src/domain/recurrence/touched/label.ts";
 import { omittedBetween } from "../../../src/domain/recurrence/touched/omitted.ts";
 import { touchesOf } from "../../../src/domain/recurrence/touched/touches.ts";
+import { offsetAt, type Zone } from "../../../src/domain/recurrence/zone.ts";
 import { type Appointment, appointments } from "./oracle.ts";
-import { expression, policy, zoneAndMoment } from "./random-rules.ts";
+import { expression, ODD_START, oddJumps, oddZone, policy, quarterHours, zoneAndMoment } from "./random-rules.ts";
 import { compiled, cron, zones } from "./support.ts";
 
 /** The labels of the next instants, each with its time of day in UTC. */
@@ -128,19 +129,30 @@ describe("appointments that nothing stands in for", () => {
 });
 
 describe("against a literal walk, minute by minute", () => {
-  const around = (from: number) => [from, from + 2 * 86_400] as const;
+  const inRealZones = zoneAndMoment.map(({ zone, from }) => ({ zone: zones.findZone(zone)!, from }));
+  const inOddZones = fc
+    .tuple(oddJumps.map(oddZone), quarterHours(0, 400))
+    .filter(([zone]) => zone !== undefined)
+    .map(([zone, delay]) => ({ zone: zone!, from: ODD_START + delay - 86_400 }));
 
-  it("a gap or an overlap is told exactly where a wall time was skipped or repeated", () => {
+  const compileIn = (zone: Zone, text: string, choice: object) => {
+    const source = { ...zones, findZone: () => zone };
+    const compilation = compileRule(cron(text, zone.name, choice), source);
+    return compilation.ok ? compilation.rule : undefined;
+  };
+
+  it.each([
+    ["zones of the earth", inRealZones],
+    ["stranger zones", inOddZones],
+  ])("a gap or an overlap is told exactly where a wall time was skipped or repeated, in %s", (_, places) => {
     let told = 0;
     fc.assert(
-      fc.property(expression, policy, zoneAndMoment, ({ text, timing, matches }, choice, { zone, from }) => {
-        const compilation = compileRule(cron(text, zone, choice), zones);
-        if (!compilation.ok) return;
-        const [start, end] = around(from);
-        const asked = timing === "shown" ? "as shown" : choice;
-        const all = appointments(zones.findZone(zone)!, start, end, matches, asked);
+      fc.property(expression, policy, places, ({ text, timing, matches }, choice, { zone, from }) => {
+        const rule = compileIn(zone, text, choice);
+        if (rule === undefined) return;
+        const to = from + 2 * 86_400;
         const expected = new Map<number, Set<string>>();
-        for (const one of all) {
+        for (const one of appointments(zone, from, to, matches, timing === "shown" ? "as shown" : choice)) {
           for (const t of one.due) {
             const kinds = expected.get(t) ?? new Set<string>();
             if (one.shown.length === 0) kinds.add("gap");
@@ -149,8 +161,8 @@ describe("against a literal walk, minute by minute", () => {
           }
         }
         for (const [t, kinds] of expected) {
-          if (t <= start || t >= end) continue;
-          const found = touchesOf(compilation.rule, t * 1000);
+          if (t <= from || t >= to) continue;
+          const found = touchesOf(rule, t * 1000);
           expect([t, found.map((one) => one.kind).sort()]).toEqual([t, [...kinds].sort()]);
           expect(found.every((one) => labelOf(one).text.length < 200)).toBe(true);
           told += found.length;
@@ -161,30 +173,35 @@ describe("against a literal walk, minute by minute", () => {
     expect(told).toBeGreaterThan(100);
   });
 
-  it("what is left out is told exactly where no instant stands in", () => {
+  it.each([
+    ["zones of the earth", inRealZones],
+    ["stranger zones", inOddZones],
+  ])("what is left out is told exactly where the clocks jump over it and nothing stands in, in %s", (_, places) => {
     let told = 0;
     fc.assert(
-      fc.property(expression, policy, zoneAndMoment, ({ text, timing, matches }, choice, { zone, from }) => {
-        const compilation = compileRule(cron(text, zone, choice), zones);
-        if (!compilation.ok) return;
-        const [start, end] = around(from);
+      fc.property(expression, policy, places, ({ text, timing, matches }, choice, { zone, from }) => {
+        const rule = compileIn(zone, text, choice);
+        if (rule === undefined) return;
+        const to = from + 2 * 86_400;
         const asked = timing === "shown" ? "as shown" : choice;
-        const lost = (one: Appointment) => one.shown.length === 0 && one.due.length === 0;
-        const walls = new Set(
-          appointments(zones.findZone(zone)!, start, end, matches, asked)
-            .filter(lost)
+        const lost = new Set(
+          appointments(zone, from, to, matches, asked)
+            .filter((one: Appointment) => one.shown.length === 0 && one.due.length === 0)
             .map((one) => one.wall),
         );
-        const omissions = omittedBetween(compilation.rule, start * 1000, end * 1000, 10);
-        for (const { skipped } of omissions) for (const wall of skipped.walls) expect(walls).toContain(wall);
-        // The oracle looks a little further than the stretch.
-        const wide = omittedBetween(compilation.rule, (start - 2 * 86_400) * 1000, (end + 2 * 86_400) * 1000, 10);
-        const isTold = (wall: number) =>
-          wide.some(({ skipped }) => skipped.walls.includes(wall) || (skipped.hasMore && wall > skipped.walls[2]!));
-        for (const wall of walls) expect([wall, isTold(wall)]).toEqual([wall, true]);
-        told += omissions.length;
+        const expected: { at: number; walls: number[]; hasMore: boolean }[] = [];
+        for (let t = from + 60; t <= to; t += 60) {
+          const walls: number[] = [];
+          for (let wall = t + offsetAt(zone, t - 60); wall < t + offsetAt(zone, t); wall += 60) {
+            if (lost.has(wall)) walls.push(wall);
+          }
+          if (walls.length > 0) expected.push({ at: t * 1000, walls: walls.slice(0, 3), hasMore: walls.length > 3 });
+        }
+        const found = omittedBetween(rule, from * 1000, to * 1000, 100).map(({ at, skipped }) => ({ at, ...skipped }));
+        expect(found).toEqual(expected);
+        told += found.length;
       }),
-      { numRuns: 200 },
+      { numRuns: 300 },
     );
     expect(told).toBeGreaterThan(5);
   });

@@ -80,13 +80,11 @@ function repetition(zone: Zone, wall: number, t: number, policy: "first" | "last
   return passes.length > 1 && isTheOne ? [{ kind: "overlap", policy, pass, passes: passes.length, wall }] : [];
 }
 
-/** The instants (epoch seconds) at which the zone shows `wall`, in order; none for a skipped one. */
+/** The instants (epoch seconds) at which the zone shows `wall`, in order; of one that it does show. */
 function passesOf(zone: Zone, wall: number): readonly number[] {
   const first = firstReading(zone, wall);
-  const from = segmentAt(zone, first);
-  if (first + zone.offsets[from]! !== wall) return [];
   const passes = [first];
-  for (let k = from + 1; segmentEnd(zone, k - 1) < first + LONGEST_GAP; k += 1) {
+  for (let k = segmentAt(zone, first) + 1; segmentEnd(zone, k - 1) < first + LONGEST_GAP; k += 1) {
     const t = wall - zone.offsets[k]!;
     if (t >= zone.at[k]! && t < segmentEnd(zone, k)) passes.push(t);
   }
