@@ -13,6 +13,7 @@ import { poolerCheck } from "./pooler.ts";
 import { redisCheck } from "./redis.ts";
 import { scannersCheck } from "./scanners.ts";
 import { schemaCheck } from "./schema.ts";
+import { tzDataCheck } from "./tz-data.ts";
 import { workersCheck } from "./workers.ts";
 
 /** Nothing else can be asked while one of these fails. */
@@ -27,6 +28,7 @@ const THEN: readonly Check[] = [
   workersCheck,
   cursorsCheck,
   faultsCheck,
+  tzDataCheck,
   outboxCheck,
   objectsCheck,
   ...invariantChecks,
