@@ -8,6 +8,7 @@ import { createGaugeReader } from "../../loops/gauge-reader.ts";
 import { createHintSweeper } from "../../loops/hint-sweeper.ts";
 import { createLeaseSweeper } from "../../loops/lease-sweeper.ts";
 import { createOperationsDriver } from "../../loops/operations.ts";
+import { createRangeCounter } from "../../loops/range-counter.ts";
 import { createReconciler } from "../../loops/reconciler.ts";
 import { createReplanner } from "../../loops/replanner.ts";
 import { createUploadCleaner } from "../../loops/upload-cleaner.ts";
@@ -26,6 +27,7 @@ export function sweeperRole(core: Core): Service[] {
     createLoop(createUploadCleaner({ ...core, objects: openObjects(core.config) }), core),
     createLoop(createReconciler({ authority }), core),
     createLoop(createReplanner({ authority }), core),
+    createLoop(createRangeCounter({ authority }), core),
     core.tzWatch,
     createLoop(createOperationsDriver({ authority }), core),
   ];
