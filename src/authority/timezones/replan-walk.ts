@@ -56,7 +56,7 @@ export async function replanWindow(
 }
 
 /** Plans these schedules anew where they need it; answers how many could be locked. */
-export async function replanSchedules(authority: Authority, scheduleIds: readonly Uuid[]): Promise<number> {
+async function replanSchedules(authority: Authority, scheduleIds: readonly Uuid[]): Promise<number> {
   const done = await authority.transact("replan", async (tx) => {
     const cursors = await lockCursorsSkipping(tx, scheduleIds);
     return planAnew(authority, tx, cursors);
