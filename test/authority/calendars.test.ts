@@ -317,6 +317,15 @@ describe("a calendar", () => {
     expect(changes.map((one) => one.kind).sort()).toEqual(["changed", ...Array(5).fill("conflict")]);
   });
 
+  it("made by somebody between our look and our writing is theirs", async () => {
+    const held = world.faults.hold("put-calendar:looked");
+    const ours = put("contested", 0, { weekend: [] });
+    await held.arrived;
+    expect((await put("contested", 0, {})).kind).toBe("created");
+    held.release();
+    expect(await ours).toMatchObject({ kind: "conflict", current: { version: 1 } });
+  });
+
   it("that a schedule is just beginning to use is not deleted", async () => {
     await put("wanted", 0, {});
     const stranger = await world.stranger();

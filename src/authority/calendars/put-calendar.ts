@@ -37,6 +37,7 @@ export function putCalendar(
     if (current !== undefined && isDeepStrictEqual(current.definition, definition)) {
       return { kind: "unchanged", calendar: current };
     }
+    await authority.faults.reach("put-calendar:looked");
     if ((before ?? 0) !== expectedVersion) refuse<PutCalendarOutcome>({ kind: "conflict", current });
     const nowAt = await tx.authorityNow();
     const version = await insertCalendarVersion(
