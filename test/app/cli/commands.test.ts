@@ -132,6 +132,47 @@ test("a watch says what it waits for, and that its time is up; a list says that 
   });
 });
 
+test("past instants of a schedule are shown, then run, and the work can be followed and ended", async () => {
+  const made = await up.run(
+    ...["schedules", "create", "--cron", "0 0 * * *", "--tz", "Etc/UTC", "--job", "report.run-summary@1"],
+    ...["--name", "Past", "--payload", '{"period":"last-day"}', "--schedule-key", "past"],
+  );
+  expect(made.err).toBe("");
+  const day = 86_400_000;
+  const midnight = Math.floor(Date.now() / day) * day;
+  const [from, to] = [3, 0].map((ago) => new Date(midnight - ago * day).toISOString()) as [string, string];
+  const range = ["--from", from, "--to", to];
+  const shown = await up.run("schedules", "backfill", "key:past", ...range);
+  expect(shown).toMatchObject({ exitCode: 0, err: "" });
+  expect(shown.out).toMatch(/^become runs +3$/m);
+  expect(shown.out).toMatch(/^found +unrecorded 3$/m);
+  expect(shown.out).toMatch(/^INSTANT \(UTC\) +WAS +REASON\n\d{4}-\d\d-\d\d 00:00:00Z +unrecorded$/m);
+  expect(shown.out).toMatch(/Nothing was changed; --run does it\.\n$/);
+
+  const begun = await up.run("schedules", "backfill", "key:past", ...range, "--reason", "a lost week", "--run");
+  const [, id = ""] = /^Began (op_[0-9a-z]{26}); follow it/m.exec(begun.out) ?? [];
+  const watched = await up.run("operations", "watch", id, "--timeout", "60");
+  expect(watched.exitCode, watched.out + watched.err).toBe(0);
+  expect(watched.out).toMatch(new RegExp(`^${id}  done +3 of 3  ended `, "m"));
+  expect((await up.run("operations", "get", id)).out).toMatch(/^reason +a lost week$/m);
+  expect((await up.run("operations", "list", "--schedule", "key:past")).out).toMatch(
+    new RegExp(`^OPERATION +KIND +STATE +PROGRESS .*\\n${id} +backfill +done +3 of 3 `),
+  );
+  const ended = await up.run("operations", "cancel", id);
+  expect(ended).toMatchObject({ exitCode: 1, out: "" });
+  expect(ended.err).toMatch(/^punctual: The operation is done\n$/);
+  expect(await up.run("operations", "list", "--state", "failed")).toMatchObject({
+    out: "",
+    err: "No operations here.\n",
+  });
+
+  const early = await up.run("schedules", "backfill", "key:past", "--from", "2001-01-01T00:00:00Z", "--to", to);
+  expect(early).toMatchObject({ exitCode: 1, out: "" });
+  expect(early.err).toMatch(/^punctual: from \(--from\): lies further back than history is kept; found: .*; allowed: /);
+  expect((await up.run("schedules", "backfill", "key:past", "--from", from)).exitCode).toBe(2);
+  expect(await up.run("schedules", "backfill", "key:past", ...range, "--pace", "0")).toMatchObject({ exitCode: 2 });
+}, 90_000);
+
 test("a result that cannot be saved says what is wrong with the place", async () => {
   const { runId = "" } = await runReport();
   await up.run("runs", "watch", runId);
