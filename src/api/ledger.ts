@@ -2,7 +2,7 @@ import type { Definition } from "../domain/definition.ts";
 import { type ChainEvidence, type ChainVerdict, verifyChain } from "../domain/ledger/chain.ts";
 import { type Link, recompute, type SecondOpinion } from "../domain/ledger/second-opinion.ts";
 import { bounded } from "../domain/materialization.ts";
-import type { NextAfter } from "../domain/misfire.ts";
+import type { NextAfter } from "../domain/planning/look-back.ts";
 import { compileRule } from "../domain/recurrence/compile.ts";
 import { nextAfter } from "../domain/recurrence/next.ts";
 import type { ZoneSource } from "../domain/recurrence/zone-source.ts";

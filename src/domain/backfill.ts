@@ -1,7 +1,7 @@
 import type { Instant } from "../kernel/clock.ts";
 import type { Overlap } from "./definition.ts";
-import type { NextAfter } from "./misfire.ts";
 import type { Place } from "./placement.ts";
+import type { NextAfter } from "./planning/look-back.ts";
 import type { RunState, SkipReason } from "./states.ts";
 
 /**

@@ -1,9 +1,10 @@
 import type { Instant } from "../kernel/clock.ts";
 import { deriveRunId, type Uuid } from "../kernel/ids.ts";
 import type { Definition } from "./definition.ts";
-import { type CatchUp, type DueOptions, type NextAfter, planDue, type SkippedSpan } from "./misfire.ts";
 import { type OpenRun, planOverlap } from "./overlap.ts";
 import { windowOffset } from "./placement.ts";
+import type { NextAfter } from "./planning/look-back.ts";
+import { type CatchUp, type DueOptions, planDue, type SkippedSpan } from "./planning/misfire.ts";
 import { followingAt, type Telling, tellingOf } from "./planning/told-ends.ts";
 import { type HeldBy, LANES, type Lane, type SkipReason, type Trigger } from "./states.ts";
 

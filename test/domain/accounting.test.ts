@@ -6,9 +6,9 @@ import {
   offsetOf,
   planMaterialization,
 } from "../../src/domain/materialization.ts";
-import { newestBefore } from "../../src/domain/misfire.ts";
 import type { Place } from "../../src/domain/placement.ts";
 import { windowOffset } from "../../src/domain/placement.ts";
+import { newestBefore } from "../../src/domain/planning/look-back.ts";
 
 /**
  * Whatever the window, the calendar, the policy, the outage and the bounds of plans: every nominal instant is one run, one

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Misfire } from "../../src/domain/definition.ts";
-import { type DuePlan, type NextAfter, newestBefore, planDue } from "../../src/domain/misfire.ts";
+import { type NextAfter, newestBefore } from "../../src/domain/planning/look-back.ts";
+import { type DuePlan, planDue } from "../../src/domain/planning/misfire.ts";
 
 const MINUTE = 60_000;
 const T0 = Date.UTC(2026, 4, 4);

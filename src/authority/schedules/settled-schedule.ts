@@ -75,7 +75,7 @@ export function unknownNext(
 }
 
 /** Settles a locked cursor up to now, however many bounded plans that takes. */
-export async function settleWhole(
+async function settleWhole(
   authority: Authority,
   tx: Transaction,
   cursor: CursorRow,

@@ -1,4 +1,4 @@
-import type { NextAfter } from "../../domain/misfire.ts";
+import type { NextAfter } from "../../domain/planning/look-back.ts";
 import { continueFrom } from "../../domain/recurrence/adoption/continuation.ts";
 import { readLocal, standOf } from "../../domain/recurrence/adoption/stand.ts";
 import type { CompiledRule } from "../../domain/recurrence/compile.ts";

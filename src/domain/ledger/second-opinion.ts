@@ -1,5 +1,5 @@
 import type { Instant } from "../../kernel/clock.ts";
-import type { NextAfter } from "../misfire.ts";
+import type { NextAfter } from "../planning/look-back.ts";
 import type { ChainStart } from "./chain.ts";
 
 /**

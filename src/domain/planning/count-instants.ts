@@ -1,6 +1,6 @@
 import type { Instant } from "../../kernel/clock.ts";
-import type { NextAfter } from "../misfire.ts";
 import type { CompiledRule } from "../recurrence/compiled.ts";
+import type { NextAfter } from "./look-back.ts";
 
 /** Where counting a range stands: `at` is the next instant to be counted, null once there is none left in it. */
 export type Counting = { at: Instant | null; counted: number };

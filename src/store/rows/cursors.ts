@@ -1,4 +1,4 @@
-import type { CatchUp } from "../../domain/misfire.ts";
+import type { CatchUp } from "../../domain/planning/misfire.ts";
 import type { ScheduleStatus, SkipReason } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";

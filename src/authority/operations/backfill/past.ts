@@ -1,9 +1,9 @@
 import { type BackfillPolicy, judgeInstant, type Recorded, type Verdict, walkRange } from "../../../domain/backfill.ts";
 import type { Definition } from "../../../domain/definition.ts";
 import { bounded, offsetOf } from "../../../domain/materialization.ts";
-import type { NextAfter } from "../../../domain/misfire.ts";
 import type { Tally } from "../../../domain/operation.ts";
 import { atNominal, type Place } from "../../../domain/placement.ts";
+import type { NextAfter } from "../../../domain/planning/look-back.ts";
 import type { CompiledRule } from "../../../domain/recurrence/compile.ts";
 import { nextAfter } from "../../../domain/recurrence/next.ts";
 import type { ScheduleStatus } from "../../../domain/states.ts";
