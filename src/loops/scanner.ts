@@ -15,7 +15,7 @@ import { createTroubles } from "./troubles.ts";
 import type { Windows } from "./windows.ts";
 
 /** Cursors looked at together, so that their runs can be put together by tenant: fewer, fuller hints. */
-const LOOK = 4_000;
+const LOOK = 8_000;
 /** Cursors settled in one transaction. */
 const BATCH = 1_000;
 /** Cursors due longer ago than this come after on-time work, on a budget of their own. */

@@ -15,15 +15,15 @@ export async function waitForEnd(admin: pg.Pool, runs: number, withinMs: number)
   for (;;) {
     // The live table is small; counting history while it is written would be part of the measurement.
     const { rows } = await admin.query(
-      `select exists (select 1 from live_run) as live,
-              exists (select 1 from schedule_cursor where next_due_at <= statement_timestamp()) as due`,
+      `select case when exists (select 1 from live_run) then true
+                   else exists (select 1 from schedule_cursor where next_due_at <= statement_timestamp()) end as busy`,
     );
-    if (!rows[0].live && !rows[0].due) {
+    if (!rows[0].busy) {
       const ended = (await admin.query("select count(*)::int as n from run where state <> 'open'")).rows[0].n;
       if (ended >= runs) return;
     }
     if (performance.now() - startedMs > withinMs) return;
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await new Promise((resolve) => setTimeout(resolve, 500));
   }
 }
 

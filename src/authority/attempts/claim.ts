@@ -151,8 +151,11 @@ export async function claimRuns(authority: Authority, request: ClaimRequest): Pr
   const { metrics } = authority;
   for (const [outcome, count] of Object.entries(claimed.outcome.counts))
     if (count > 0) metrics.claims.inc({ outcome }, count);
-  for (const one of claimed.latenesses) {
-    metrics.lateness.observe({ class: one.class, held_by: one.heldBy }, Math.max(0, one.lateMs) / 1000);
+  for (const together of Map.groupBy(claimed.latenesses, (one) => `${one.class} ${one.heldBy}`).values()) {
+    const { class: class_, heldBy } = together[0]!;
+    // The series is looked up once for all its runs: that costs more than to observe.
+    const series = metrics.lateness.labels({ class: class_, held_by: heldBy });
+    for (const one of together) series.observe(Math.max(0, one.lateMs) / 1000);
   }
   for (const one of claimed.ended) metrics.runsEnded.inc({ class: one.run.class, state: one.state });
   if (claimed.outcome.counts["put-back"] > 0 || claimed.ended.length > 0) authority.signals.outboxGrew(0);

@@ -82,7 +82,9 @@ export async function completeRuns(
     return { decided, intents, nowAt, told };
   });
 
-  for (const run of ended) authority.metrics.runsEnded.inc({ class: run.class, state: "succeeded" });
+  for (const [class_, runs] of Map.groupBy(ended, (run) => run.class)) {
+    authority.metrics.runsEnded.inc({ class: class_, state: "succeeded" }, runs.length);
+  }
   for (const outcome of outcomes.decided) {
     if (outcome.kind === "stale-fence") authority.metrics.staleCompletions.inc({ verb: "complete" });
   }

@@ -11,6 +11,20 @@ export { describeRule } from "./describe.ts";
  * Throws a caller's error for an unknown zone.
  */
 export function toLocal(zone: string, at: number, zones: ZoneSource): string {
+  if (zone !== last.zone || at !== last.at || zones !== last.zones)
+    last = { zone, at, zones, text: show(zone, at, zones) };
+  return last.text;
+}
+
+// A thousand schedules of one zone are due together at nine: what their clocks show is worked out once.
+let last: { zone: string; at: number; zones: ZoneSource | undefined; text: string } = {
+  zone: "",
+  at: Number.NaN,
+  zones: undefined,
+  text: "",
+};
+
+function show(zone: string, at: number, zones: ZoneSource): string {
   const found = zones.findZone(zone);
   if (found === undefined) {
     throw callerError("unknown-zone", "The time zone database has no zone of this name", {
