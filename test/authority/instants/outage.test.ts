@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { reviseSchedule } from "../../src/authority/schedules/revise-schedule.ts";
-import type { Definition } from "../../src/domain/definition.ts";
-import type { Uuid } from "../../src/kernel/ids.ts";
-import { createWorld, definitionOf, type World } from "../support/world.ts";
-import { history } from "./scenes.ts";
+import { reviseSchedule } from "../../../src/authority/schedules/revise-schedule.ts";
+import type { Definition } from "../../../src/domain/definition.ts";
+import type { Uuid } from "../../../src/kernel/ids.ts";
+import { createWorld, definitionOf, type World } from "../../support/world.ts";
+import { history } from "../scenes.ts";
 
 const MINUTE = 60_000;
 const MINUTELY = { kind: "cron", expression: "* * * * *", zone: "Etc/UTC" } as const;
