@@ -2,7 +2,7 @@ import type { Definition, ResourceClass } from "../../domain/definition.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { type Database, isStatementTimeout, type Queryable, sql } from "../database.ts";
-import { instantText } from "../values.ts";
+import { isStorable } from "../values.ts";
 
 /** What a feasibility quote is made of: bounded reads, each by an index. */
 
@@ -92,7 +92,7 @@ export async function countDueInMinutes(
   minutes: readonly Instant[],
   exceptId: Uuid | undefined,
 ): Promise<Map<Instant, number>> {
-  const values = [tenantId, minutes.map(instantText), class_, exceptId ?? null, CURSORS_AT_MOST];
+  const values = [tenantId, minutes.filter(isStorable), class_, exceptId ?? null, CURSORS_AT_MOST];
   try {
     const rows = await db.queryWithin<{ at: Instant; due: number }>(COUNT_TIMEOUT_MS, DUE_IN_MINUTES, values);
     return new Map(rows.map((row) => [row.at, row.due]));
