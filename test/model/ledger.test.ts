@@ -8,8 +8,8 @@ import { createSetting, type Setting } from "./setting.ts";
  * lost replies. After each, every instant that the rules named must be accounted for exactly once. The seed of a failure
  * is in its message; PUNCTUAL_MODEL_SEED repeats it, PUNCTUAL_MODEL_STEPS and PUNCTUAL_MODEL_SEEDS make a soak of it.
  */
-const STEPS = Number(process.env.PUNCTUAL_MODEL_STEPS ?? 220);
-const SEEDS = Number(process.env.PUNCTUAL_MODEL_SEEDS ?? 3);
+const STEPS = Number(process.env.PUNCTUAL_MODEL_STEPS ?? 200);
+const SEEDS = Number(process.env.PUNCTUAL_MODEL_SEEDS ?? 2);
 const FIRST_SEED = Number(process.env.PUNCTUAL_MODEL_SEED ?? 1 + Math.floor(Math.random() * 1_000_000));
 
 describe("whatever happens to a few schedules", () => {

@@ -23,7 +23,7 @@ import { checkInvariants } from "../support/invariants.ts";
 import { definitionOf, type World } from "../support/world.ts";
 import { pickRule, SPAN } from "./literal-rules.ts";
 import { Crash, type Setting } from "./setting.ts";
-import { type RuleInForce, Truth } from "./truth.ts";
+import { type RuleInForce, readRecords, Truth } from "./truth.ts";
 
 const SCHEDULES = 6;
 /** Instants further on have no partition, and a play of many days would count more than it tries. */
@@ -62,6 +62,7 @@ export class Play {
       { weight: 8, name: "scan-all", play: () => this.#scanAll() },
       { weight: 4, name: "two-scanners", play: () => this.#twoScanners() },
       { weight: 9, name: "edit", play: () => this.#edit(true) },
+      { weight: 3, name: "edit-back-edit", play: () => this.#editBackEdit() },
       { weight: 5, name: "edit-payload", play: () => this.#edit(false) },
       { weight: 5, name: "pause", play: () => this.#pause() },
       { weight: 7, name: "resume", play: () => this.#resume() },
@@ -85,18 +86,26 @@ export class Play {
       this.#tell(act.name);
       const settled = (await act.play()) === "settled";
       while (this.#schedules.length < SCHEDULES) await this.#create();
-      for (const one of this.#schedules) await one.check(this.#world, this.#setting.now(), settled);
-      if (n % 10 === 0 || n === steps) await this.#checkAll();
+      await this.#check(this.#schedules, settled);
+      if (n % 15 === 0) await this.#checkAll(this.#schedules);
     }
     await this.#scanAll();
-    await this.#checkAll();
+    await this.#check([...this.#schedules, ...this.#gone], true);
+    await this.#checkAll([...this.#schedules, ...this.#gone]);
+  }
+
+  async #check(some: readonly Truth[], settled: boolean): Promise<void> {
+    const records = await readRecords(
+      this.#world,
+      some.map((one) => one.id),
+    );
+    for (const one of some) one.check(records.get(one.id)!, this.#setting.now(), settled);
   }
 
   /** The chains by the program's own proof, all other invariants, and the ledger as the API tells it. */
-  async #checkAll(): Promise<void> {
+  async #checkAll(schedules: readonly Truth[]): Promise<void> {
     await checkInvariants(this.#world.admin, BY_TIME);
-    for (const one of this.#gone) await one.check(this.#world, this.#setting.now(), true);
-    for (const { id } of [...this.#schedules, ...this.#gone]) {
+    for (const { id } of schedules) {
       const [authority] = this.#setting.authorities;
       const context = { authority, db: authority.db, zones: authority.zones } as unknown as ApiContext;
       const schedule = (await findSchedule(authority.db, this.#world.tenantId, id))!;
@@ -132,8 +141,15 @@ export class Play {
     this.#schedules.push(new Truth(made.schedule.id, inForce, this.#setting.now()));
   }
 
-  async #edit(instantsChange: boolean): Promise<void> {
+  /** A chain that has no instant yet is left for another, at what the clock calls an earlier time. */
+  async #editBackEdit(): Promise<void> {
     const one = this.#pick(this.#schedules);
+    await this.#edit(true, one);
+    await this.#setting.move(-this.#upTo(10 * MINUTE));
+    await this.#edit(true, one);
+  }
+
+  async #edit(instantsChange: boolean, one = this.#pick(this.#schedules)): Promise<void> {
     const { definition, inForce } = this.#definition();
     const payload = { n: Math.floor(this.#chance() * 1000) };
     const change = instantsChange ? { definition } : { payload };
@@ -180,7 +196,7 @@ export class Play {
     this.#tell(`  ${one.id} (${one.status}): ${fate}`);
     if (fate === "crashed" || fate === "busy") return;
     await one.deleted(this.#setting.now(), this.#world);
-    await one.check(this.#world, this.#setting.now(), true);
+    await this.#check([one], true);
     this.#schedules = this.#schedules.filter((other) => other !== one);
     this.#gone.push(one);
   }

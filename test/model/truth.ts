@@ -9,6 +9,10 @@ export type RuleInForce = LiteralRule & {
 };
 
 type Accounted = { fromAt: number; toAt: number; instants: number | null };
+export type Records = {
+  accounted: Accounted[];
+  cursor: { nextAt: number | undefined; runsMade: number; fault: string | null };
+};
 
 /**
  * What the test itself knows of one schedule: the rules that were in force, when, and so which instants there must be.
@@ -39,6 +43,7 @@ export class Truth {
 
   /** What was due is due under the old rule; the new one names what comes after that, and after now. */
   async edited(inForce: RuleInForce, nowAt: number, world: World): Promise<void> {
+    if (saysOf(inForce) === saysOf(this.inForce)) return;
     await this.#cut(nowAt, world);
     this.inForce = inForce;
   }
@@ -50,8 +55,8 @@ export class Truth {
 
   async #cut(nowAt: number, world: World): Promise<void> {
     this.timeIs(nowAt);
-    const accounted = await readAccounted(world, this.id);
-    const untilAt = Math.max(nowAt, accounted.at(-1)?.toAt ?? nowAt);
+    const records = await readRecords(world, [this.id]);
+    const untilAt = Math.max(nowAt, records.get(this.id)!.accounted.at(-1)?.toAt ?? nowAt);
     this.#instants = this.#instants.filter((at) => at <= untilAt);
     this.#knownTo = untilAt;
   }
@@ -60,16 +65,11 @@ export class Truth {
    * Throws unless each instant before the cursor's next is in exactly one record, and no record tells of another one.
    * `settled`: nothing that is due may be left.
    */
-  async check(world: World, nowAt: number, settled: boolean): Promise<void> {
+  check({ accounted, cursor }: Records, nowAt: number, settled: boolean): void {
     this.timeIs(nowAt);
-    const accounted = await readAccounted(world, this.id);
-    const { rows } = await world.admin.query(
-      "select next_run_at, last_nominal_at, runs_made::int as runs_made, fault from schedule_cursor where schedule_id = $1",
-      [this.id],
-    );
-    const nextAt = (rows[0].next_run_at as Date | null)?.getTime();
     const { maxRuns } = this.inForce;
-    const isExhausted = maxRuns !== undefined && rows[0].runs_made >= maxRuns && nextAt === undefined;
+    const isExhausted = maxRuns !== undefined && cursor.runsMade >= maxRuns && cursor.nextAt === undefined;
+    const { nextAt } = cursor;
     const newestAt = accounted.at(-1)?.toAt ?? Number.NEGATIVE_INFINITY;
     if (newestAt < this.#newestAt) throw this.#wrong(`${show(this.#newestAt)} was accounted for and is not any more`);
     this.#newestAt = newestAt;
@@ -98,7 +98,7 @@ export class Truth {
       if (nextAt !== undefined) throw this.#wrong("it is deleted and has a next instant");
       return;
     }
-    if (rows[0].fault !== null) throw this.#wrong(`its rule has a fault: ${rows[0].fault}`);
+    if (cursor.fault !== null) throw this.#wrong(`its rule has a fault: ${cursor.fault}`);
     const rest = this.#instants[must.length] ?? this.#following(nowAt);
     if (!isExhausted && rest !== undefined && nextAt !== rest) {
       throw this.#wrong(`next is ${nextAt === undefined ? "nothing" : show(nextAt)}, and should be ${show(rest)}`);
@@ -123,23 +123,37 @@ export class Truth {
   }
 }
 
-async function readAccounted(world: World, id: Uuid): Promise<Accounted[]> {
-  const { rows } = await world.admin.query(
-    `select scheduled_at as from_at, scheduled_at as to_at, 1 as instants from run
-      where schedule_id = $1
-        and (trigger in ('schedule', 'catch-up')
-             or trigger = 'backfill' and not exists (
-               select from skip_range s where s.schedule_id = $1 and run.scheduled_at between s.from_at and s.to_at))
-     union all
-     select from_at, to_at, instants::int from skip_range where schedule_id = $1
-     order by from_at`,
-    [id],
+const saysOf = ({ rule, startAt, endAt, maxRuns }: RuleInForce) => JSON.stringify([rule, startAt, endAt, maxRuns]);
+
+/** What the tables say of these schedules. */
+export async function readRecords(world: World, ids: readonly Uuid[]): Promise<Map<Uuid, Records>> {
+  const cursors = await world.admin.query(
+    "select schedule_id, next_run_at, runs_made::int as runs_made, fault from schedule_cursor where schedule_id = any($1)",
+    [ids],
   );
-  return rows.map((row) => ({
-    fromAt: (row.from_at as Date).getTime(),
-    toAt: (row.to_at as Date).getTime(),
-    instants: row.instants,
-  }));
+  const { rows } = await world.admin.query(
+    `select schedule_id, scheduled_at as from_at, scheduled_at as to_at, 1 as instants from run
+      where schedule_id = any($1) and trigger in ('schedule', 'catch-up')
+     union all
+     select schedule_id, from_at, to_at, instants::int from skip_range where schedule_id = any($1)
+     order by from_at`,
+    [ids],
+  );
+  const accounted = Map.groupBy(rows, (row) => row.schedule_id as Uuid);
+  const timeOf = (at: unknown) => (at as Date).getTime();
+  return new Map(
+    cursors.rows.map(({ schedule_id: id, next_run_at, runs_made, fault }) => [
+      id,
+      {
+        accounted: (accounted.get(id) ?? []).map((row) => ({
+          fromAt: timeOf(row.from_at),
+          toAt: timeOf(row.to_at),
+          instants: row.instants,
+        })),
+        cursor: { nextAt: next_run_at === null ? undefined : timeOf(next_run_at), runsMade: runs_made, fault },
+      },
+    ]),
+  );
 }
 
 const show = (at: number) => (Number.isFinite(at) ? new Date(at).toISOString() : "the beginning");

@@ -52,10 +52,12 @@ export function recompute(
   return { verdict: compared > 0 ? "agrees" : "not-applicable", difference: null };
 }
 
-/** A chain's first instant is the first after it started, and after all that the chain before had settled. */
+/** A chain's first instant is the first after it started, and after all that the chains before had settled. */
 function startOf(link: Link, starts: readonly ChainStart[]): Instant | undefined {
-  const start = starts.findLast((one) => one.startedAt < link.fromAt && one.revision <= link.revision);
-  return start && Math.floor(Math.max(start.startedAt, start.prevLastAt ?? start.startedAt));
+  const n = starts.findLastIndex((one) => one.startedAt < link.fromAt && one.revision <= link.revision);
+  if (n === -1) return undefined;
+  const settled = starts.slice(0, n + 1).map((one) => one.prevLastAt ?? Number.NEGATIVE_INFINITY);
+  return Math.floor(Math.max(starts[n]!.startedAt, ...settled));
 }
 
 /** The ends of a range are instants, and if there are few in between, they are as many as was counted. */
