@@ -74,6 +74,19 @@ describe("a preview", () => {
   });
 });
 
+it.each([
+  ["0000-01-01T00:00:00Z", 100],
+  ["0001-01-01T00:00:00Z", 100],
+  ["9996-01-01T00:00:00Z", 1],
+  ["9999-12-31T23:59:59Z", 0],
+])("a preview from %s on answers like any other", async (from, most) => {
+  const rules = ["0 0 29 2 *", "30 2 * 2 1#5", "0 0 31 12 */6"].map((one) => rule(one, { gap: "skip" }));
+  const asked = { rule: { kind: "anyOf", rules }, from, count: 100, windowMs: 86_400_000 };
+  const { instants, feasibility } = await preview(asked);
+  expect(instants.length).toBeGreaterThanOrEqual(most);
+  expect(feasibility === null).toBe(instants.length === 0);
+});
+
 describe("a preview with calendars or a window", () => {
   const daily = { rule: rule("0 9 * * *", { zone: "UTC" }), from: "2026-12-24T12:00:00Z", count: 2 };
 
