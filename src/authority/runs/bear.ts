@@ -44,7 +44,8 @@ export async function bringToLife(
   const rows = groupIntoRows(runs.filter((run) => run.guard !== null).map(toDispatchable), dispatch.sizeOf);
   return insertIntents(
     tx,
-    rows.map((row) => ({ ...row, published: dispatch.publishNow(row) })),
+    // What a calendar has moved to another day is not for today's queues.
+    rows.map((row) => ({ ...row, published: row.availableAt <= nowAt && dispatch.publishNow(row) })),
     nowAt,
   );
 }
