@@ -40,7 +40,7 @@ export async function checkInvariants(admin: pg.Pool, but: readonly string[] = [
 }
 
 /** Reads of one state, with instants as the store's own connections give them. */
-export async function inSnapshot<T>(admin: pg.Pool, read: (at: Queryable) => Promise<T>): Promise<T> {
+async function inSnapshot<T>(admin: pg.Pool, read: (at: Queryable) => Promise<T>): Promise<T> {
   const client = await admin.connect();
   try {
     await client.query("begin transaction isolation level repeatable read, read only");
