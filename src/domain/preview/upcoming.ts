@@ -14,8 +14,8 @@ type UpcomingRun = Due & { readonly at: Instant; readonly labels: readonly Label
 export type UpcomingNote = Label & { readonly at: Instant; readonly count: number };
 
 const NOTES_AT_MOST = 100;
-/** Instants that calendars may take away before a preview gives up looking for one that runs. */
-const SKIPPED_AT_MOST = 10_000;
+/** Work (see `placeRun`) that calendars may make before a preview gives up looking for instants that run: 0.2 s. */
+const WORK_AT_MOST = 10_000;
 
 /** The first `count` runs after `fromAt`; fewer where the timetable ends. */
 export function upcomingRuns(
@@ -26,22 +26,23 @@ export function upcomingRuns(
   const runs: UpcomingRun[] = [];
   const notes: UpcomingNote[] = [];
   let seenUntil = Math.max(fromAt, timetable.startAt - 1);
-  let skipped = 0;
-  while (runs.length < count && skipped < SKIPPED_AT_MOST) {
+  let work = 0;
+  while (runs.length < count && work < WORK_AT_MOST) {
     const at = nextNominal(timetable, seenUntil);
     if (at === null) break;
     for (const omission of omittedBetween(timetable.rule, seenUntil, at, NOTES_AT_MOST - notes.length)) {
       notes.push({ kind: "gap", at: omission.at, text: noteOf(omission), count: 1 });
     }
     seenUntil = at;
-    const { due, label, reason } = placeRun(timetable, at);
+    const placed = placeRun(timetable, at);
+    const { due, label, reason } = placed;
     if (due !== undefined) {
       const labels: Label[] = touchesOf(timetable.rule, at).map(labelOf);
       if (label !== undefined) labels.push({ kind: "calendar", text: calendarText(label) });
       runs.push({ at, ...due, labels });
       continue;
     }
-    skipped += 1;
+    work += placed.work;
     noteSkip(notes, at, calendarText(label ?? reason ?? ""));
   }
   return { runs, notes };
