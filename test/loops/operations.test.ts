@@ -109,7 +109,12 @@ describe("long operations", () => {
     try {
       const id = await begin(world, scheduleId, firstAt, firstAt + 39 * MINUTE);
       expect(await finish(world, id)).toBe("ended");
-      expect(await operationOf(world, id)).toMatchObject({ state: "done", done: 38, failed: 1 });
+      expect(await operationOf(world, id)).toMatchObject({
+        state: "done",
+        done: 38,
+        failed: 1,
+        message: expect.stringContaining('check constraint "refused"'),
+      });
       const at = (await history(world, scheduleId)).map((run) => run.scheduled_at.getTime());
       expect(at).toHaveLength(38);
       expect(at).not.toContain(bad.getTime());
@@ -154,6 +159,21 @@ describe("long operations", () => {
     const other = await begin(world, sound.scheduleId, sound.firstAt, sound.firstAt + MINUTE);
     await pass();
     expect(await operationOf(world, other)).toMatchObject({ state: "done" });
+  });
+
+  it("wait for a lock that a stranger keeps, however often that takes too long", async () => {
+    const patient = world.another({ lockTimeoutMs: 20 });
+    const { scheduleId, firstAt } = await missed(world, 9);
+    const id = await begin(world, scheduleId, firstAt, firstAt + 2 * MINUTE);
+    const stranger = await world.stranger();
+    await stranger.query("select from schedule_cursor where schedule_id = $1 for update", [scheduleId]);
+    for (let tries = 1; tries <= 10; tries++) {
+      expect(await step(world, id, patient)).toBe("troubled");
+      await hurry();
+    }
+    await stranger.commit();
+    expect(await finish(world, id, patient)).toBe("ended");
+    expect(await operationOf(world, id)).toMatchObject({ done: 2, message: null });
   });
 
   it("are canceled between two steps; what was done stays done", async () => {

@@ -9,7 +9,7 @@ import {
 import type { Instant } from "../../kernel/clock.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import type { Uuid } from "../../kernel/ids.ts";
-import type { Transaction } from "../../store/database.ts";
+import { isLockTimeout, type Transaction } from "../../store/database.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
 import { lockDueOperation, type OperationRow, updateOperation } from "../../store/rows/operations/operations.ts";
 import type { Authority } from "../authority.ts";
@@ -72,7 +72,9 @@ async function takeStep(
         tally: addTally(operation.tally, step.tally),
         // A step that went well is followed by a larger one, up to the largest.
         tries: step.failed > 0 ? 0 : Math.max(0, Math.min(2, operation.tries) - 1),
-        message: tooMany ? `${failed} items could not be done; the last one: ${step.message}` : (step.message ?? null),
+        message: tooMany
+          ? `${failed} items could not be done; the last one: ${step.message}`
+          : messageAfter(operation, step),
         nextStepAt: nowAt + Math.max(step.waitMs ?? 0, pauseOfPace(step.done + step.failed, operation.pace_per_second)),
       },
       nowAt,
@@ -85,6 +87,12 @@ async function takeStep(
   if (done.intends) authority.signals.outboxGrew(0);
   if (done.state === "working") return "stepped";
   return done.state === "failed" ? "failed" : "ended";
+}
+
+/** Why the last item failed stays to be read; what is waited for passes. */
+function messageAfter(operation: OperationRow, step: Step): string | null {
+  const isNews = step.failed > 0 || step.end === "failed" || operation.failed === 0;
+  return isNews ? (step.message ?? null) : operation.message;
 }
 
 /** The step is undone. An item that fails alone is passed over; anything else is tried again, a number of times. */
@@ -112,17 +120,18 @@ async function afterError(
     // Somebody else has gone on with it, or it was canceled.
     if (operation === undefined || operation.tries !== tried.tries) return "missed";
     const nowAt = await tx.authorityNow();
-    const state = giveUp ? "failed" : operation.state;
+    // A lock that a stranger keeps is no fault of the operation: it is waited for, however long.
+    const state = giveUp && !isLockTimeout(error) ? "failed" : operation.state;
     const message = messageOf(error);
     const tries = operation.tries + 1;
     await write(tx, { ...operation, state, tries, message, nextStepAt: nowAt + pauseMs }, nowAt);
-    return giveUp ? "failed" : "troubled";
+    return state === "failed" ? "failed" : "troubled";
   });
 }
 
 async function write(
   tx: Transaction,
-  operation: OperationRow & { message: string | null; nextStepAt: Instant },
+  operation: OperationRow & { nextStepAt: Instant },
   nowAt: Instant,
 ): Promise<void> {
   await updateOperation(tx, operation, nowAt);

@@ -18,8 +18,9 @@ import type { OperationKind, Step } from "../kind.ts";
 import { bearPast } from "./bear-past.ts";
 import { judgePast, tallyOf, undecidedFrom, walkOf } from "./past.ts";
 
-/** Instants one step looks at, however few of them become runs. */
-const WALK = 500;
+/** Instants one step looks at, however few of them become runs: a multiple of what it may make, within these bounds. */
+const LEAST_WALK = 100;
+const MOST_WALK = 500;
 /** How long a backfill waits for the schedule's open runs to become fewer. */
 const WAIT_MS = 1_000;
 
@@ -34,11 +35,12 @@ export type BackfillArguments = { from: Instant; to: Instant; policy: BackfillPo
  */
 export const backfill: OperationKind = {
   async step(authority, tx, operation, limit) {
-    const past = await lookBack(authority, tx, operation);
+    const pace = operation.pace_per_second ?? limit;
+    const walk = Math.min(MOST_WALK, Math.max(LEAST_WALK, 2 * Math.min(limit, pace)));
+    const past = await lookBack(authority, tx, operation, walk);
     if (past === undefined) return scheduleIsDeleted;
     const { definition, cursor, verdicts, restAt } = past;
     const { open, blocked } = await countOpenRuns(tx, cursor.schedule_id, MOST_OPEN_RUNS);
-    const pace = operation.pace_per_second ?? limit;
     const room = roomOfStep(definition.overlap, pace, open, blocked, limit);
     const { taken, leftAt } = takeVerdicts(verdicts, room);
     const runs = taken.filter((one): one is RunVerdict => one.kind === "run");
@@ -59,7 +61,7 @@ export const backfill: OperationKind = {
   },
 
   async passOver(authority, tx, operation) {
-    const past = await lookBack(authority, tx, operation);
+    const past = await lookBack(authority, tx, operation, LEAST_WALK);
     if (past === undefined) return scheduleIsDeleted;
     const { verdicts, restAt } = past;
     const { taken, leftAt } = takeVerdicts(verdicts, 0);
@@ -87,7 +89,12 @@ function goOn(operation: OperationRow, at: Instant | null): Pick<Step, "cursor" 
 type Past = { definition: Definition; cursor: CursorRow; verdicts: Verdict[]; restAt: Instant | null };
 
 /** The schedule under its lock, and what is to become of its next past instants; undefined: it was deleted. */
-async function lookBack(authority: Authority, tx: Transaction, operation: OperationRow): Promise<Past | undefined> {
+async function lookBack(
+  authority: Authority,
+  tx: Transaction,
+  operation: OperationRow,
+  limit: number,
+): Promise<Past | undefined> {
   const { from, to, policy } = operation.arguments as BackfillArguments;
   const locked = await lockScheduleOrDeleted(tx, operation.tenant_id, operation.schedule_id!);
   if (locked === undefined || locked.schedule.status === "deleted") return undefined;
@@ -97,6 +104,6 @@ async function lookBack(authority: Authority, tx: Transaction, operation: Operat
   const floorAt = Math.ceil(await readHistoryFloor(tx));
   const fromAt = Math.max((operation.cursor as { at: Instant } | null)?.at ?? from, floorAt);
   const toAt = Math.min(to, cursor.next_run_at ?? undecidedFrom(locked.schedule.status, cursor) ?? to);
-  const { verdicts, restAt } = await judgePast(authority, tx, walk, fromAt, toAt, WALK);
+  const { verdicts, restAt } = await judgePast(authority, tx, walk, fromAt, toAt, limit);
   return { definition: walk.definition, cursor, verdicts, restAt };
 }

@@ -20,10 +20,11 @@ export type OperationRow = {
   actor: string;
   tries: number;
   tally: Tally;
+  message: string | null;
 };
 
 const COLUMNS = `id, tenant_id, schedule_id, kind, state, arguments, cursor, done::float8 as done, failed::float8 as failed,
-  total::float8 as total, pace_per_second, actor, tries, tally`;
+  total::float8 as total, pace_per_second, actor, tries, tally, message`;
 const OPEN = "state in ('pending', 'working')";
 
 const INSERT = sql(
@@ -107,8 +108,7 @@ export async function lockOperation(tx: Queryable, id: Uuid): Promise<OperationR
 /** Of a locked operation; `nextStepAt` is when its next step may be taken. */
 export async function updateOperation(
   tx: Queryable,
-  row: Pick<OperationRow, "id" | "state" | "cursor" | "done" | "failed" | "tally" | "tries"> & {
-    message: string | null;
+  row: Pick<OperationRow, "id" | "state" | "cursor" | "done" | "failed" | "tally" | "tries" | "message"> & {
     nextStepAt: Instant;
   },
   nowAt: Instant,
