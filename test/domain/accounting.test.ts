@@ -219,8 +219,8 @@ describe("a long catch-up", () => {
       cursor = { ...cursor, nextRunAt: plan.next.runAt!, catchUp: plan.next.catchUp };
     }
     expect(plans).toBeGreaterThan(39);
-    // One that was within its grace when this began is late by now, for no fault of its own.
-    expect(late).toEqual([...Array.from({ length: 10_000 }, (_, n) => T0 + n * MINUTE), nowAt - MINUTE]);
+    // One that was within its grace when this began is not late because the catch-up takes its time.
+    expect(late).toEqual(Array.from({ length: 10_000 }, (_, n) => T0 + n * MINUTE));
     expect(ranges).toEqual([expect.objectContaining({ fromAt: T0 + 10_000 * MINUTE, toAt: nowAt - 2 * MINUTE })]);
   });
 });

@@ -9,7 +9,10 @@ export type SkippedSpan =
   /** `instants` is null where counting would take too long; the range itself is exact. */
   | { kind: "range"; fromAt: Instant; toAt: Instant; instants: number | null; reason: SkipReason };
 
-/** Missed instants that are being caught up, over as many plans as that takes: those before `untilAt`. */
+/**
+ * Missed instants that are being caught up, over as many plans as that takes: those before `untilAt`, of which `done` have
+ * run. Those within the grace after it were on time when it began.
+ */
 export type CatchUp = { untilAt: Instant; done: number; reason: SkipReason };
 
 export type DuePlan = {
@@ -20,7 +23,7 @@ export type DuePlan = {
   next: Instant | null;
   /** The newest nominal instant settled by this plan; null when there was none. */
   lastNominalAt: Instant | null;
-  /** Where the plan reached its bound in the middle of catching up: what the next plan has to know. */
+  /** Where the plan reached its bound while catching up: what the next plan has to know. */
   catchUp: CatchUp | undefined;
 };
 
@@ -52,11 +55,11 @@ const COUNT_LIMIT = 1_000;
 const MOST_PIECES_BACK = 10;
 
 /**
- * Decides every nominal instant from `firstAt` up to `nowAt`, or as many as one plan may. Late (due before now less the
- * grace) by less than the grace: simply runs. Beyond it: `latest` runs the newest missed instant that is due at all,
- * unless a newer one runs anyway, `skip` none, `all` the oldest `maxCatchUp`. What does not run is a skip with a reason, so that no instant goes
- * unaccounted. A long stretch that will not run is jumped over, never walked; its reason is then that it was missed,
- * also for those of its instants that a calendar would have excluded.
+ * Decides every nominal instant from `firstAt` up to `nowAt`, or as many as one plan may. Late by less than the grace
+ * (measured from when it is due): simply runs. Beyond it: `latest` runs the newest missed instant that is due at all,
+ * unless a newer one runs anyway, `skip` none, `all` the oldest `maxCatchUp`, over as many plans as that takes. What does
+ * not run is a skip with a reason, so that no instant goes unaccounted. A long stretch that will not run is jumped over,
+ * never walked; its reason is then that it was missed, also for those of its instants that a calendar would have excluded.
  */
 export function planDue(
   firstAt: Instant,
@@ -71,24 +74,27 @@ export function planDue(
   const floorAt = Math.ceil(options.floorAt);
   let at: Instant | null = firstAt;
   let catchUp = options.catchUp;
+  const own = () => (policy.policy === "latest" && draft.runsWithin(lateUntil, nowAt) ? "skip" : policy.policy);
 
   // No partition holds these instants any more: however few they are, only a range can tell of them.
   if (at < floorAt) at = draft.skipUntil(at, floorAt, "history-floor");
-  while (at !== null && !draft.isFull()) {
+  while (at !== null && at <= nowAt && !draft.isFull()) {
+    if (catchUp !== undefined && at >= catchUp.untilAt) {
+      // What was on time when the catch-up began is not late because that takes its time.
+      if (at <= catchUp.untilAt + policy.graceMs) {
+        at = draft.decide(at, Number.NEGATIVE_INFINITY);
+        continue;
+      }
+      catchUp = undefined;
+    }
+    if (catchUp === undefined && at >= lateUntil) break;
     const missed: Missed =
-      catchUp !== undefined && at < catchUp.untilAt
-        ? { ...catchUp, policy: "all", most: policy.maxCatchUp }
-        : {
-            untilAt: lateUntil,
-            done: 0,
-            reason: options.missedReason,
-            policy: policy.policy === "latest" && draft.runsWithin(lateUntil, nowAt) ? "skip" : policy.policy,
-            most: policy.maxCatchUp,
-          };
-    if (at >= missed.untilAt) break;
+      catchUp === undefined
+        ? { untilAt: lateUntil, done: 0, reason: options.missedReason, policy: own(), most: policy.maxCatchUp }
+        : { ...catchUp, policy: "all", most: policy.maxCatchUp };
     at = settleMissed(draft, at, missed);
     const { untilAt, done, reason } = missed;
-    catchUp = at !== null && at < untilAt && missed.policy === "all" ? { untilAt, done, reason } : undefined;
+    catchUp = missed.policy === "all" ? { untilAt, done, reason } : undefined;
   }
   while (at !== null && at <= nowAt && !draft.isFull()) at = draft.decide(at, Number.NEGATIVE_INFINITY);
 
@@ -97,7 +103,7 @@ export function planDue(
     skips: draft.skips(),
     next: at,
     lastNominalAt: draft.lastNominalAt,
-    catchUp: at !== null && catchUp !== undefined && at < catchUp.untilAt ? catchUp : undefined,
+    catchUp: at !== null && at <= nowAt ? catchUp : undefined,
   };
 }
 
