@@ -87,6 +87,7 @@ export function verifyChain(evidence: ChainEvidence): ChainVerdict {
 /** Follows the links from segment to segment; answers the chains they make. */
 function followLinks(evidence: ChainEvidence, holes: Hole[], notes: string[]): Group[] {
   const { createdAt, floorAt } = evidence;
+  const ends = evidence.starts.flatMap((start) => start.prevLastAt ?? []);
   const groups: Group[] = [];
   let endAt: Instant | undefined;
   for (const segment of evidence.segments) {
@@ -108,7 +109,9 @@ function followLinks(evidence: ChainEvidence, holes: Hole[], notes: string[]): G
     } else {
       const expected = `a run, a skip or the end of a range at ${show(prevAt)}`;
       holes.push({ kind: "missing-link", after: endAt ?? null, before: fromAt, expected });
-      if (last === undefined) groups.push({ fromAt, toAt, revision, isStart: false });
+      // What is missing may be the start of another chain.
+      const hasEnded = endAt !== undefined && ends.some((end) => end >= endAt! && end < prevAt);
+      if (last === undefined || hasEnded) groups.push({ fromAt, toAt, revision, isStart: false });
       else last.toAt = toAt;
     }
     endAt = Math.max(endAt ?? toAt, toAt);
