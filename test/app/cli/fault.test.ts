@@ -7,8 +7,10 @@ import { punctual } from "./punctual.ts";
 
 const BREAK = sql(
   "test_break",
-  `update schedule_revision set definition = jsonb_set(definition::jsonb, '{rule,zone}', to_jsonb($2::text))
-    where schedule_id = (select id from schedule where key = $1)`,
+  `with s as (select id from schedule where key = $1),
+        c as (update schedule_cursor set content = null where schedule_id = (select id from s))
+   update schedule_revision set content = null, definition = jsonb_set(definition::jsonb, '{rule,zone}', to_jsonb($2::text))
+    where schedule_id = (select id from s)`,
 );
 const DUE = sql(
   "test_due",
