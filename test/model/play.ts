@@ -7,6 +7,10 @@ import { expireLeases } from "../../src/authority/attempts/expire.ts";
 import { failRuns } from "../../src/authority/attempts/fail.ts";
 import { releaseRuns } from "../../src/authority/attempts/release.ts";
 import type { Authority } from "../../src/authority/authority.ts";
+import { putCalendar } from "../../src/authority/calendars/put-calendar.ts";
+import { createBackfill } from "../../src/authority/operations/backfill/create.ts";
+import { OPERATION_KINDS } from "../../src/authority/operations/kinds.ts";
+import { stepOperation } from "../../src/authority/operations/step-operation.ts";
 import { leaveToRelay } from "../../src/authority/runs/bear.ts";
 import { cancelRuns } from "../../src/authority/runs/cancel.ts";
 import { materialize } from "../../src/authority/runs/materialize.ts";
@@ -16,6 +20,7 @@ import { deleteSchedule } from "../../src/authority/schedules/delete-schedule.ts
 import { pauseSchedule } from "../../src/authority/schedules/pause-schedule.ts";
 import { resumeSchedule } from "../../src/authority/schedules/resume-schedule.ts";
 import { reviseSchedule } from "../../src/authority/schedules/revise-schedule.ts";
+import { calendarDefinitionSchema } from "../../src/domain/calendar/definition.ts";
 import type { Definition } from "../../src/domain/definition.ts";
 import { PunctualError } from "../../src/kernel/errors.ts";
 import { findSchedule } from "../../src/store/reads/schedules.ts";
@@ -47,6 +52,7 @@ export class Play {
   #schedules: Truth[] = [];
   #gone: Truth[] = [];
   #startedAt = 0;
+  #calendarVersion = 0;
 
   constructor(world: World, setting: Setting, seed: number) {
     this.#world = world;
@@ -73,6 +79,8 @@ export class Play {
       { weight: 4, name: "fail", play: () => this.#endAttempts("fail") },
       { weight: 2, name: "release", play: () => this.#endAttempts("release") },
       { weight: 3, name: "expire", play: () => this.#endAttempts("expire") },
+      { weight: 3, name: "backfill", play: () => this.#backfill() },
+      { weight: 2, name: "calendar", play: () => this.#changeCalendar() },
       { weight: 4, name: "cancel", play: () => this.#cancel() },
     ];
     this.#acts = acts.flatMap((act) => Array.from({ length: act.weight }, () => act));
@@ -80,12 +88,14 @@ export class Play {
 
   async run(steps: number): Promise<void> {
     this.#startedAt = this.#setting.now();
+    await this.#changeCalendar();
     while (this.#schedules.length < SCHEDULES) await this.#create();
     for (let n = 1; n <= steps; n++) {
       const act = this.#pick(this.#acts);
       this.#tell(act.name);
       const settled = (await act.play()) === "settled";
       while (this.#schedules.length < SCHEDULES) await this.#create();
+      await this.#readStatuses();
       await this.#check(this.#schedules, settled);
       if (n % 15 === 0) await this.#checkAll(this.#schedules);
     }
@@ -172,7 +182,6 @@ export class Play {
     const one = this.#pick(this.#schedules);
     const { fate, outcome } = await this.#tempt((authority) => pauseSchedule(authority, this.#of(one)));
     this.#tell(`  ${one.id}: ${fate} ${outcome?.kind}`);
-    await this.#readStatus(one);
   }
 
   async #resume(): Promise<void> {
@@ -181,13 +190,45 @@ export class Play {
     const request = { ...this.#of(one), ...(misfire === undefined ? {} : { misfire }) };
     const { fate, outcome } = await this.#tempt((authority) => resumeSchedule(authority, request));
     this.#tell(`  ${one.id} ${misfire}: ${fate} ${outcome?.kind}`);
-    await this.#readStatus(one);
   }
 
-  /** A pause may come too late, and the last instant finishes a schedule: whether it waits for a resume is all that counts. */
-  async #readStatus(one: Truth): Promise<void> {
-    const { rows } = await this.#world.admin.query("select status from schedule where id = $1", [one.id]);
-    one.status = rows[0].status === "paused" ? "paused" : "active";
+  /** A pause may come too late, or by a failure: whether a schedule waits for a resume is all that counts. */
+  async #readStatuses(): Promise<void> {
+    const { rows } = await this.#world.admin.query("select id from schedule where status = 'paused'");
+    const paused = new Set(rows.map((row) => row.id as string));
+    for (const one of this.#schedules) one.status = paused.has(one.id) ? "paused" : "active";
+  }
+
+  async #backfill(): Promise<void> {
+    const one = this.#pick(this.#schedules);
+    const toAt = Math.floor(this.#setting.now() - this.#upTo(2 * HOUR));
+    const fromAt = Math.floor(toAt - this.#upTo(6 * HOUR)) - 1;
+    const policy = this.#pick(["missing", "all-skipped"] as const);
+    const request = { ...this.#of(one), fromAt, toAt, policy, reason: null, pacePerSecond: 40, total: null };
+    const { fate, outcome } = await this.#tempt((authority) => createBackfill(authority, request));
+    this.#tell(`  ${one.id}: ${fate} ${outcome?.kind}`);
+    if (outcome?.kind !== "created") return;
+    for (let steps = Math.floor(this.#chance() * 6); steps > 0; steps--) {
+      await this.#setting.move(1_100);
+      await this.#tempt((authority) => stepOperation(authority, OPERATION_KINDS, outcome.operation.id));
+    }
+  }
+
+  /** Which days it excludes changes nothing of which instants there are. */
+  async #changeCalendar(): Promise<void> {
+    const day = new Date(this.#setting.now() + this.#upTo(5 * SPAN.DAY)).toISOString().slice(0, 10);
+    const definition = calendarDefinitionSchema.parse({ dates: [{ date: day, name: "a day off" }] });
+    await this.#tempt((authority) =>
+      putCalendar(authority, {
+        tenantId: this.#world.tenantId,
+        actor: "model",
+        name: "days-off",
+        expectedVersion: this.#calendarVersion,
+        definition,
+      }),
+    );
+    const { rows } = await this.#world.admin.query("select max(version)::int as version from calendar");
+    this.#calendarVersion = rows[0].version ?? 0;
   }
 
   async #delete(): Promise<void> {
@@ -310,12 +351,18 @@ export class Play {
     const startAt = this.#chance() < 0.15 ? whole + this.#upTo(4 * HOUR) : undefined;
     const endAt = this.#chance() < 0.15 ? whole + this.#upTo(30 * HOUR) + 5 * HOUR : undefined;
     const maxRuns = this.#chance() < 0.1 ? 1 + Math.floor(this.#chance() * 400) : undefined;
+    const windowMs = this.#chance() < 0.15 ? SECOND + Math.floor(this.#upTo(HOUR)) : undefined;
+    const usesCalendar = this.#calendarVersion > 0 && this.#chance() < 0.2;
+    const calendars = [{ name: "days-off", onExcluded: this.#pick(["exclude", "shift"]) }];
     const show = (at: number) => new Date(at).toISOString();
     const definition = definitionOf({
       rule: literal.rule,
       ...(startAt === undefined ? {} : { startAt: show(startAt) }),
       ...(endAt === undefined ? {} : { endAt: show(endAt) }),
       ...(maxRuns === undefined ? {} : { maxRuns }),
+      ...(windowMs === undefined ? {} : { windowMs }),
+      ...(usesCalendar ? { calendars } : {}),
+      pauseOnFailure: this.#chance() < 0.15,
       overlap: this.#pick([
         { policy: "forbid" },
         { policy: "bufferOne" },
@@ -330,7 +377,8 @@ export class Play {
         maxCatchUp: this.#pick([1, 3, 40]),
       },
     });
-    return { definition, inForce: { ...literal, startAt, endAt, maxRuns } };
+    const dueWithinMs = (windowMs ?? 0) + (usesCalendar ? 9 * SPAN.DAY : 0);
+    return { definition, inForce: { ...literal, startAt, endAt, maxRuns, dueWithinMs } };
   }
 
   async #pass(ms: number): Promise<void> {

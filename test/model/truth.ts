@@ -6,11 +6,15 @@ export type RuleInForce = LiteralRule & {
   startAt?: number | undefined;
   endAt?: number | undefined;
   maxRuns?: number | undefined;
+  /** How long after its nominal instant a run may be due; not a part of which instants there are. */
+  dueWithinMs?: number;
 };
 
 type Accounted = { fromAt: number; toAt: number; instants: number | null };
 export type Records = {
   accounted: Accounted[];
+  /** Runs of a backfill: skips that were opened again, and others that the chain knows nothing of. */
+  backfilled: number[];
   cursor: { nextAt: number | undefined; runsMade: number; fault: string | null };
 };
 
@@ -56,7 +60,9 @@ export class Truth {
   async #cut(nowAt: number, world: World): Promise<void> {
     this.timeIs(nowAt);
     const records = await readRecords(world, [this.id]);
-    const untilAt = Math.max(nowAt, records.get(this.id)!.accounted.at(-1)?.toAt ?? nowAt);
+    const { accounted, backfilled } = records.get(this.id)!;
+    const known = new Set(this.#instants);
+    const untilAt = Math.max(nowAt, accounted.at(-1)?.toAt ?? nowAt, ...backfilled.filter((at) => known.has(at)));
     this.#instants = this.#instants.filter((at) => at <= untilAt);
     this.#knownTo = untilAt;
   }
@@ -65,8 +71,15 @@ export class Truth {
    * Throws unless each instant before the cursor's next is in exactly one record, and no record tells of another one.
    * `settled`: nothing that is due may be left.
    */
-  check({ accounted, cursor }: Records, nowAt: number, settled: boolean): void {
+  check({ accounted: chained, backfilled, cursor }: Records, nowAt: number, settled: boolean): void {
     this.timeIs(nowAt);
+    const known = new Set(this.#instants);
+    const reopened = backfilled.filter(
+      (at) => known.has(at) && !chained.some(({ fromAt, toAt }) => fromAt <= at && at <= toAt),
+    );
+    const accounted = [...chained, ...reopened.map((at) => ({ fromAt: at, toAt: at, instants: 1 }))].toSorted(
+      (a, b) => a.fromAt - b.fromAt,
+    );
     const { maxRuns } = this.inForce;
     const isExhausted = maxRuns !== undefined && cursor.runsMade >= maxRuns && cursor.nextAt === undefined;
     const { nextAt } = cursor;
@@ -103,7 +116,12 @@ export class Truth {
     if (!isExhausted && rest !== undefined && nextAt !== rest) {
       throw this.#wrong(`next is ${nextAt === undefined ? "nothing" : show(nextAt)}, and should be ${show(rest)}`);
     }
-    if (settled && this.status === "active" && nextAt !== undefined && nextAt <= nowAt) {
+    if (
+      settled &&
+      this.status === "active" &&
+      nextAt !== undefined &&
+      nextAt <= nowAt - (this.inForce.dueWithinMs ?? 0)
+    ) {
       throw this.#wrong(`${show(nextAt)} is due and was left`);
     }
   }
@@ -139,7 +157,12 @@ export async function readRecords(world: World, ids: readonly Uuid[]): Promise<M
      order by from_at`,
     [ids],
   );
+  const backfills = await world.admin.query(
+    "select schedule_id, scheduled_at from run where schedule_id = any($1) and trigger = 'backfill'",
+    [ids],
+  );
   const accounted = Map.groupBy(rows, (row) => row.schedule_id as Uuid);
+  const backfilled = Map.groupBy(backfills.rows, (row) => row.schedule_id as Uuid);
   const timeOf = (at: unknown) => (at as Date).getTime();
   return new Map(
     cursors.rows.map(({ schedule_id: id, next_run_at, runs_made, fault }) => [
@@ -150,6 +173,7 @@ export async function readRecords(world: World, ids: readonly Uuid[]): Promise<M
           toAt: timeOf(row.to_at),
           instants: row.instants,
         })),
+        backfilled: (backfilled.get(id) ?? []).map((row) => timeOf(row.scheduled_at)),
         cursor: { nextAt: next_run_at === null ? undefined : timeOf(next_run_at), runsMade: runs_made, fault },
       },
     ]),
