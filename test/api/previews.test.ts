@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { announceWorker } from "../../src/authority/dispatch/presence.ts";
 import { setQuota } from "../../src/authority/tenants/set-quota.ts";
 import { mintId } from "../../src/kernel/ids.ts";
+import { punctual } from "../app/cli/punctual.ts";
 import { call, REPORT, startTestServer, type TestServer } from "./server.ts";
 
 let server: TestServer;
@@ -57,6 +58,14 @@ describe("a preview", () => {
       instants: [{ at: "2026-03-09T06:30:00Z" }],
       notes: [{ kind: "gap", at: "2026-03-08T07:00:00Z", local: expect.stringContaining("T03:00:00"), count: 1 }],
     });
+  });
+
+  it("is what the command line computes without a server", async () => {
+    const from = "2026-10-31T12:00:00Z";
+    const { feasibility, ...answer } = await preview({ rule: rule("30 1 * * *"), from, count: 3 });
+    const { out } = await punctual(["preview", "30 1 * * *", "--tz", zone, "--from", from, "--count", "3", "--json"]);
+    expect(feasibility).not.toBeNull();
+    expect(JSON.parse(out)).toEqual(answer);
   });
 
   it("keeps to startAt, endAt and maxRuns, and says so in words", async () => {
