@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { failRuns } from "../../../src/authority/attempts/fail.ts";
+import { resumeSchedule } from "../../../src/authority/schedules/resume-schedule.ts";
 import { reviseSchedule } from "../../../src/authority/schedules/revise-schedule.ts";
 import type { Overlap } from "../../../src/domain/definition.ts";
 import { createWorld, definitionOf, type World } from "../../support/world.ts";
@@ -107,6 +109,27 @@ describe("a backfill waits its turn", () => {
     await step(world, id);
     expect(await backfilled(scheduleId)).toEqual(["succeeded", "queued", "blocked", "blocked"]);
     expect(await operationOf(world, id)).toMatchObject({ done: 4, message: null });
+  });
+
+  it("under pauseOnFailure stops with the first failure, and goes on with the resume", async () => {
+    const change = { overlap: { policy: "forbid" }, pauseOnFailure: true } as const;
+    const { scheduleId, firstAt } = await missed(world, 9, change);
+    const id = await begin(world, scheduleId, firstAt, firstAt + 4 * MINUTE, { pacePerSecond: 2 });
+    await step(world, id);
+    const { runId, fence } = await start(world, runIdAt(scheduleId, firstAt));
+    await failRuns(world.authority, [{ runId, fence, failure: { transient: false, code: "broken", message: "no" } }]);
+    // The schedule has been told and has not heard: the backfill hears of it first.
+    const hurry = () => world.admin.query("update operation set next_step_at = clock_timestamp() where id = $1", [id]);
+    await hurry();
+    expect(await step(world, id)).toBe("stepped");
+    expect(await operationOf(world, id)).toMatchObject({ done: 2, message: expect.stringContaining("pauseOnFailure") });
+    expect(await backfilled(scheduleId)).toEqual(["failed", "blocked"]);
+    await world.check();
+    await resumeSchedule(world.authority, { tenantId: world.tenantId, actor: "test", scheduleId });
+    const { rows } = await world.admin.query("select held_by from live_run where schedule_id = $1", [scheduleId]);
+    expect(rows).toEqual([{ held_by: "replay" }]);
+    expect(await finish(world, id)).toBe("ended");
+    expect(await backfilled(scheduleId)).toEqual(["failed", "queued", "blocked", "blocked"]);
   });
 
   it("does not guess about a holder that is ending: it looks again", async () => {

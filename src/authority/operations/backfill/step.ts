@@ -13,6 +13,7 @@ import type { CursorRow } from "../../../store/rows/cursors.ts";
 import { countOpenRuns, readHistoryFloor } from "../../../store/rows/operations/backfill.ts";
 import type { OperationRow } from "../../../store/rows/operations/operations.ts";
 import type { Authority } from "../../authority.ts";
+import { hearEnds } from "../../runs/hear-ends.ts";
 import { lockScheduleOrDeleted } from "../../schedules/settled-schedule.ts";
 import type { OperationKind, Step } from "../kind.ts";
 import { bearPast } from "./bear-past.ts";
@@ -23,12 +24,14 @@ const LEAST_WALK = 100;
 const MOST_WALK = 500;
 /** How long a backfill waits for the schedule's open runs to become fewer. */
 const WAIT_MS = 1_000;
+/** How long it waits for a resume before it looks again. */
+const HELD_WAIT_MS = 5_000;
 
 export type BackfillArguments = { from: Instant; to: Instant; policy: BackfillPolicy };
 
 /**
  * Past instants of a schedule become runs, of the revision in force at each step.
- * Locks   schedule_cursor, schedule; guard holders, skipping what others hold.
+ * Locks   schedule_cursor, schedule; what hearing of ends locks; guard holders, skipping what others hold.
  * Time    authority time, after the locks.
  * Writes  run (new, or a skip opened again), live_run, outbox, skip_range (how many of its instants have become runs).
  * Replay  an instant that has a run is left alone.
@@ -38,7 +41,8 @@ export const backfill: OperationKind = {
     const pace = operation.pace_per_second ?? limit;
     const walk = Math.min(MOST_WALK, Math.max(LEAST_WALK, 2 * Math.min(limit, pace)));
     const past = await lookBack(authority, tx, operation, walk);
-    if (past === undefined) return scheduleIsDeleted;
+    if (past === "deleted") return scheduleIsDeleted;
+    if (past === "held") return heldByFailure(operation);
     const { definition, cursor, verdicts, restAt } = past;
     const { open, blocked } = await countOpenRuns(tx, cursor.schedule_id, MOST_OPEN_RUNS);
     const room = roomOfStep(definition.overlap, pace, open, blocked, limit);
@@ -62,7 +66,8 @@ export const backfill: OperationKind = {
 
   async passOver(authority, tx, operation) {
     const past = await lookBack(authority, tx, operation, LEAST_WALK);
-    if (past === undefined) return scheduleIsDeleted;
+    if (past === "deleted") return scheduleIsDeleted;
+    if (past === "held") return heldByFailure(operation);
     const { verdicts, restAt } = past;
     const { taken, leftAt } = takeVerdicts(verdicts, 0);
     const failed = leftAt === undefined ? 0 : 1;
@@ -81,6 +86,12 @@ const scheduleIsDeleted: Step = {
   message: "the schedule was deleted",
 };
 
+/** Under pauseOnFailure nothing more may fail until somebody has looked, past instants least of all. */
+function heldByFailure({ cursor }: OperationRow): Step {
+  const message = "it waits while the schedule is paused, since a failure may have paused it (pauseOnFailure)";
+  return { cursor, done: 0, failed: 0, tally: {}, intends: false, waitMs: HELD_WAIT_MS, message };
+}
+
 function goOn(operation: OperationRow, at: Instant | null): Pick<Step, "cursor" | "end"> {
   const { to } = operation.arguments as BackfillArguments;
   return at === null ? { cursor: { at: to }, end: "done" } : { cursor: { at } };
@@ -88,22 +99,27 @@ function goOn(operation: OperationRow, at: Instant | null): Pick<Step, "cursor" 
 
 type Past = { definition: Definition; cursor: CursorRow; verdicts: Verdict[]; restAt: Instant | null };
 
-/** The schedule under its lock, and what is to become of its next past instants; undefined: it was deleted. */
+/** The schedule under its lock, and what is to become of its next past instants. */
 async function lookBack(
   authority: Authority,
   tx: Transaction,
   operation: OperationRow,
   limit: number,
-): Promise<Past | undefined> {
+): Promise<Past | "deleted" | "held"> {
   const { from, to, policy } = operation.arguments as BackfillArguments;
-  const locked = await lockScheduleOrDeleted(tx, operation.tenant_id, operation.schedule_id!);
-  if (locked === undefined || locked.schedule.status === "deleted") return undefined;
-  const { cursor } = locked;
+  const lock = () => lockScheduleOrDeleted(tx, operation.tenant_id, operation.schedule_id!);
+  let locked = await lock();
+  if (locked === undefined) return "deleted";
+  // A failure that the schedule was told of and has not heard of yet pauses it first.
+  if ((await hearEnds(authority, tx, [locked.cursor])).heard > 0) locked = (await lock())!;
+  const { cursor, schedule } = locked;
+  if (schedule.status === "deleted") return "deleted";
   const walk = await walkOf(authority, tx, cursor, policy);
+  if (schedule.status === "paused" && walk.definition.pauseOnFailure) return "held";
   // History may have been cut meanwhile, and a cursor set back: what it has before it is materialize's.
   const floorAt = Math.ceil(await readHistoryFloor(tx));
   const fromAt = Math.max((operation.cursor as { at: Instant } | null)?.at ?? from, floorAt);
-  const toAt = Math.min(to, cursor.next_run_at ?? undecidedFrom(locked.schedule.status, cursor) ?? to);
+  const toAt = Math.min(to, cursor.next_run_at ?? undecidedFrom(schedule.status, cursor) ?? to);
   const { verdicts, restAt } = await judgePast(authority, tx, walk, fromAt, toAt, limit);
   return { definition: walk.definition, cursor, verdicts, restAt };
 }
