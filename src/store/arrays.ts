@@ -35,6 +35,21 @@ export function declaredArrays(text: string): ReadonlyMap<number, ArrayType> {
   return new Map([...text.matchAll(DECLARATION)].map((match) => [Number(match[1]) - 1, match[2] as ArrayType]));
 }
 
+const TABLE = /\bunnest\(((?:\s*\$\d+::\w+\[\]\s*,?)+)\)\s+as\s+(\w+)\s*\(([\w\s,]+)\)/g;
+
+/**
+ * A batch's columns, `unnest($1::uuid[], $2::int[]) as r (id, n)`, as `(select unnest($1::uuid[]) as id, …) r`: the same
+ * rows, shorter columns filled up with nulls, but as a table function PostgreSQL would first put every column into a
+ * store of its own (measured: twice the time of a row of nine columns).
+ */
+export function columnsTogether(text: string): string {
+  return text.replace(TABLE, (_, arrays: string, alias: string, names: string) => {
+    const columns = names.split(",").map((name) => name.trim());
+    const selected = arrays.split(",").map((array, i) => `unnest(${array.trim()}) as ${columns[i]}`);
+    return `(select ${selected.join(", ")}) as ${alias}`;
+  });
+}
+
 /** An item that is not of its array's type: like a data error of the server, it is the fault of one item of a batch. */
 export class BadItem extends TypeError {}
 

@@ -2,7 +2,7 @@ import pg from "pg";
 import type { Clock, Instant } from "../kernel/clock.ts";
 import { messageOf, operatorError, outcomeUnknown, PunctualError } from "../kernel/errors.ts";
 import type { Log } from "../kernel/log.ts";
-import { type ArrayType, BadItem, declaredArrays, encodeArray } from "./arrays.ts";
+import { type ArrayType, BadItem, columnsTogether, declaredArrays, encodeArray } from "./arrays.ts";
 import { parseInstant } from "./values.ts";
 
 /** A named prepared statement: the text is planned once per connection. */
@@ -14,7 +14,7 @@ export type Statement = {
 };
 
 export function sql(name: string, text: string): Statement {
-  return { name, text, arrays: declaredArrays(text) };
+  return { name, text: columnsTogether(text), arrays: declaredArrays(text) };
 }
 
 export type Queryable = {

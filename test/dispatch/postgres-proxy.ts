@@ -26,7 +26,8 @@ export async function startPostgresProxy(target: string): Promise<PostgresProxy>
   let paused = false;
 
   const server = createServer((client) => {
-    const upstream = connect(Number(to.port), to.hostname);
+    const host = decodeURIComponent(to.hostname);
+    const upstream = host.startsWith("/") ? connect(`${host}/.s.PGSQL.${to.port}`) : connect(Number(to.port), host);
     const seen = new Set<string>();
     let losing: Loss | undefined;
     for (const [from, into] of [
