@@ -197,6 +197,19 @@ describe("what an adoption leaves alone", () => {
     expect((await scene.cursorOf(world, id)).tz_version).toBe("2025c");
   });
 
+  test("a paused schedule that nothing has touched is planned anew by its resume", async () => {
+    await scene.startUnder(world, ahead, behind);
+    const oldAt = scene.minutesFromNow(0);
+    const id = await scene.scheduleDue(world, scene.dailyAt(oldAt, ahead), oldAt + DAY);
+    await pauseSchedule(world.authority, { tenantId: world.tenantId, actor: "test", scheduleId: id });
+    await world.admin.query("update schedule_cursor set next_run_at = $1", [new Date(oldAt)]);
+    await adopt("2025c");
+    await resumeSchedule(world.authority, { tenantId: world.tenantId, actor: "test", scheduleId: id });
+    const cursor = await scene.cursorOf(world, id);
+    expect([cursor.next_due_at, cursor.tz_version]).toEqual([new Date(oldAt + HOUR), "2025c"]);
+    expect(await scene.instantsOf(world, id)).toEqual([]);
+  });
+
   test("a paused schedule stays paused, and its resume settles by the new data", async () => {
     await scene.startUnder(world, ahead, behind);
     const oldAt = scene.minutesFromNow(0);
