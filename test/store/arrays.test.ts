@@ -43,27 +43,27 @@ describe("arrays sent in PostgreSQL's binary format", () => {
     await expect(echo("uuid", ["not-a-uuid"])).rejects.toThrow('not a uuid: "not-a-uuid"');
     await expect(echo("uuid", ["0000000g-0000-0000-0000-000000000000"])).rejects.toThrow("not a uuid");
   });
-});
 
-test("a batch's columns stand in one list of expressions, short ones filled up with nulls", async () => {
-  const statement = sql(
-    "columns",
-    `select r.id, r.n, r.word, k.name
+  it("a batch's columns stand in one list of expressions, short ones filled up with nulls", async () => {
+    const statement = sql(
+      "columns",
+      `select r.id, r.n, r.word, k.name
        from unnest($1::int[], $2::bigint[],
                    $3::text[]) as r (id, n, word)
        join unnest($4::int[], $5::text[]) as k (id, name) on k.id = r.id
       order by r.id`,
-  );
-  expect(statement.text).not.toMatch(/from\s+unnest/);
-  const rows = await db.query(statement, [
-    [1, 2, 3],
-    [null, null, null],
-    ["a", null, "c"],
-    [1, 3],
-    ["x", "y"],
-  ]);
-  expect(rows).toEqual([
-    { id: 1, n: null, word: "a", name: "x" },
-    { id: 3, n: null, word: "c", name: "y" },
-  ]);
+    );
+    expect(statement.text).not.toMatch(/from\s+unnest/);
+    const rows = await world.db.query(statement, [
+      [1, 2, 3],
+      [null, null, null],
+      ["a", null, "c"],
+      [1, 3],
+      ["x", "y"],
+    ]);
+    expect(rows).toEqual([
+      { id: 1, n: null, word: "a", name: "x" },
+      { id: 3, n: null, word: "c", name: "y" },
+    ]);
+  });
 });
