@@ -3,8 +3,6 @@
 export const OPERATION_STATES = ["pending", "working", "done", "canceled", "failed"] as const;
 export type OperationState = (typeof OPERATION_STATES)[number];
 
-export const OPEN_OPERATION_STATES: readonly OperationState[] = ["pending", "working"];
-
 /** Counts by name, as the kind of operation has them; shown to people as they are. */
 export type Tally = Readonly<Record<string, number>>;
 
