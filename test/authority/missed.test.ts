@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { deleteSchedule } from "../../src/authority/schedules/delete-schedule.ts";
 import { pauseSchedule } from "../../src/authority/schedules/pause-schedule.ts";
 import { resumeSchedule } from "../../src/authority/schedules/resume-schedule.ts";
 import { reviseSchedule } from "../../src/authority/schedules/revise-schedule.ts";
@@ -188,6 +189,15 @@ describe("instants that were missed", () => {
       { from_at: new Date(firstAt), to_at: new Date(firstAt + 10 * MINUTE), instants: 11n, reason: "paused" },
     ]);
     expect(await resumeSchedule(world.authority, who(scheduleId))).toMatchObject({ plan: { runs: 0, skipped: 0 } });
+  });
+
+  it("a deletion in a pause does not swallow what fell into it", async () => {
+    const { scheduleId, firstAt } = await paused(10);
+    expect(await deleteSchedule(world.authority, who(scheduleId))).toMatchObject({ kind: "deleted" });
+    expect(await ranges(scheduleId)).toEqual([
+      { from_at: new Date(firstAt), to_at: new Date(firstAt + 10 * MINUTE), instants: 11n, reason: "paused" },
+    ]);
+    expect(await history(world, scheduleId)).toEqual([]);
   });
 
   it("an edit in a pause that touches no instant leaves them for the resume", async () => {

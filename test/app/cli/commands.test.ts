@@ -276,3 +276,15 @@ test("the doctor finds a running system well", async () => {
   const unwell = checks.filter((one) => one.status === "finding" || one.status === "failed");
   expect(unwell).toEqual([]);
 });
+
+test("the ledger says for each instant what became of it, and that none is missing", async () => {
+  await up.run(...CREATE, "--name", "Ledger", "--schedule-key", "ledger");
+  const empty = await up.run("schedules", "ledger", "key:ledger");
+  expect(empty.exitCode, empty.err).toBe(0);
+  expect(empty.out).toMatch(/^0 ran, 0 pending, 0 skipped\nComplete from \S+ \S+ to \S+ \S+: no instant is missing$/m);
+  expect(empty.err).toContain("No instants in this period.");
+  const json = JSON.parse((await up.run("schedules", "ledger", "key:ledger", "--json")).out);
+  expect(json).toMatchObject({ complete: true, items: [], counts: { ran: { value: 0 } } });
+  const refused = await up.run("schedules", "ledger", "key:ledger", "--from", "yesterday");
+  expect([refused.exitCode, refused.err]).toEqual([1, expect.stringMatching(/from.*RFC 3339.*yesterday/)]);
+});

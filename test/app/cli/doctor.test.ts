@@ -74,6 +74,32 @@ test("every invariant that is broken by hand is named, with the rows that break 
   }
 });
 
+test("a hole in a chain is told with what is before and after it, and what should be there", async () => {
+  const schedule = await world.newSchedule({ misfire: { policy: "all", graceMs: 0, maxCatchUp: 100 } });
+  await world.makeDue(schedule, 3 * 3_600_000);
+  await world.materialize([schedule]);
+  const { rows } = await world.admin.query(
+    "select scheduled_at from run where schedule_id = $1 order by scheduled_at",
+    [schedule],
+  );
+  const [before, lost, after] = rows.map((row) => (row.scheduled_at as Date).toISOString());
+  await world.admin.query("update run set prev_scheduled_at = null where trigger = 'schedule'");
+  await world.admin.query("delete from run where schedule_id = $1 and scheduled_at = $2", [schedule, lost]);
+  const check = (await doctor()).checks.find((one) => one.check.startsWith("invariant 1"));
+  expect(check).toMatchObject({
+    status: "finding",
+    rows: [
+      {
+        schedule_id: schedule,
+        kind: "missing-link",
+        after: before,
+        before: after,
+        expected: expect.stringContaining(lost!),
+      },
+    ],
+  });
+});
+
 test("a result that is not in the store is found", async () => {
   await world.admin.query("update object set state = 'referenced', uri = 'fs:some-run/a1-f1/report'");
   const { checks } = await doctor();
