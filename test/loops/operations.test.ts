@@ -86,7 +86,8 @@ describe("long operations", () => {
     expect(await states(world, scheduleId)).toEqual([]);
     expect(await operationOf(world, id)).toMatchObject({ done: 0 });
     expect(await finish(world, id, world.another())).toBe("ended");
-    expect(await operationOf(world, id)).toMatchObject({ done: 9, tally: { "skipped-range": 9 } });
+    const { done, tally } = await operationOf(world, id);
+    expect({ done, tally }).toEqual({ done: 9, tally: { "skipped-range": 9 } });
     expect(await states(world, scheduleId)).toHaveLength(9);
   });
 
@@ -97,7 +98,8 @@ describe("long operations", () => {
     void step(world, id);
     while ((await operationOf(world, id)).done < 5) await new Promise(setImmediate);
     expect(await finish(world, id, world.another())).toBe("ended");
-    expect(await operationOf(world, id)).toMatchObject({ done: 9, tally: { "skipped-range": 9 } });
+    const { done, tally } = await operationOf(world, id);
+    expect({ done, tally }).toEqual({ done: 9, tally: { "skipped-range": 9 } });
     expect(await states(world, scheduleId)).toHaveLength(9);
   });
 
