@@ -74,7 +74,7 @@ test("shadow lists what would move before anything does: rules, schedules, insta
   }
   const human = await calendar("shadow", "--to", "2026z");
   expect(human.out).toContain(`2 schedules such as ${example}`);
-  expect(human.out).toMatch(/^In the next month \d+ runs of 2 schedules \(1 rules\) move\.$/m);
+  expect(human.out).toMatch(/^In the next month \d+ runs of 2 schedules move \(1 rule\)\.$/m);
   expect(await adopted()).toBe("2025c");
 });
 
@@ -136,7 +136,7 @@ test("adopt shows what moves and does it only when told so; nothing has to be re
   await twoSchedulesAndOneElsewhere();
   const asked = await calendar("adopt", "2026z");
   expect(asked.exitCode).toBe(1);
-  expect(asked.out).toContain("runs of 2 schedules (1 rules) move");
+  expect(asked.out).toContain("runs of 2 schedules move (1 rule)");
   expect(asked.err).toContain("Nothing was adopted. To do it: punctual calendar adopt 2026z --yes");
   expect(await adopted()).toBe("2025c");
   const done = await calendar("adopt", "2026z", "--yes");

@@ -48,11 +48,7 @@ const SHOWN_INSTANTS = 3;
 export function printMoved(moved: readonly Moved[], reading: Reading): void {
   const byCount = moved.toSorted((a, b) => b.schedules - a.schedules);
   for (const { rule, schedules, example, difference } of byCount.slice(0, SHOWN_RULES)) {
-    printLine(
-      visible(
-        `${schedules === 1 ? "1 schedule" : `${schedules} schedules`} such as ${example}: ${JSON.stringify(rule)}`,
-      ),
-    );
+    printLine(visible(`${many(schedules, "schedule")} such as ${example}: ${JSON.stringify(rule)}`));
     if (difference.fault !== undefined) {
       printLine(visible(`  before: ${difference.fault.before ?? "computed"}`));
       printLine(visible(`  after:  ${difference.fault.after ?? "computed"}`));
@@ -90,7 +86,11 @@ export function summaryOf(moved: readonly Moved[]): string {
   if (moved.length === 0) return "Nothing moves in the next month.";
   const schedules = moved.reduce((sum, one) => sum + one.schedules, 0);
   const instants = moved.reduce((sum, one) => sum + one.difference.moves.length * one.schedules, 0);
-  return `In the next month ${instants} runs of ${schedules} schedules (${moved.length} rules) move.`;
+  return `In the next month ${many(instants, "run")} of ${many(schedules, "schedule")} move (${many(moved.length, "rule")}).`;
+}
+
+function many(count: number, word: string): string {
+  return count === 1 ? `1 ${word}` : `${count} ${word}s`;
 }
 
 function utc(at: number): string {

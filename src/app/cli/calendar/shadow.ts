@@ -76,10 +76,8 @@ export async function versionOf(core: Core, field: string, version: string): Pro
   const found = await openTzVersion(core.db, version);
   if (found !== undefined) return found;
   if (version === core.tzCandidate.zones.version) return core.tzCandidate.zones;
-  const known = (await listTzVersions(core.db)).map((row) => row.version).join(", ");
-  throw new UsageError(
-    `${field}: ${version} is not known; allowed: ${known}, or ${core.tzCandidate.zones.version}, which this program brings`,
-  );
+  const known = new Set((await listTzVersions(core.db)).map((row) => row.version)).add(core.tzCandidate.zones.version);
+  throw new UsageError(`${field}: ${version} is not known; allowed: ${[...known].join(", ")}`);
 }
 
 async function otherZones(core: Core, { to, zoneinfo }: ShadowOptions): Promise<ZoneSource> {
