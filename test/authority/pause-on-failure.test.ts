@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { completeRuns } from "../../src/authority/attempts/complete.ts";
 import { failRuns } from "../../src/authority/attempts/fail.ts";
 import type { Grant } from "../../src/authority/attempts/grant.ts";
+import { publishOutbox } from "../../src/authority/dispatch/publish.ts";
 import { fillIdleGuards } from "../../src/authority/repair/idle-guards.ts";
 import { leaveToRelay } from "../../src/authority/runs/bear.ts";
 import { materialize } from "../../src/authority/runs/materialize.ts";
@@ -79,6 +80,29 @@ describe("a schedule that is paused by a failure", () => {
     await makeDue(world, scheduleId, 30_000);
     expect(await hear(scheduleId)).toMatchObject({ heard: 1, runs: 0, skips: 0 });
     expect(await resumeSchedule(world.authority, who(scheduleId))).toMatchObject({ plan: { runs: 1, skipped: 0 } });
+  });
+
+  it("a fault beside it is no way around the pause", async () => {
+    const { scheduleId, grant } = await running(world, PAUSES);
+    await makeDue(world, scheduleId, 30_000);
+    await world.admin.query(
+      `update schedule_cursor set fault = 'lost its zone', fault_retry_at = clock_timestamp(), next_due_at = null
+        where schedule_id = $1`,
+      [scheduleId],
+    );
+    await fail(grant);
+    expect(await hear(scheduleId)).toMatchObject({ heard: 1, runs: 0 });
+    expect(await hear(scheduleId)).toMatchObject({ heard: 0, runs: 0 });
+    expect(await schedule(scheduleId)).toMatchObject({ status: "paused", next_due_at: null });
+  });
+
+  it("the relay never publishes the word", async () => {
+    const { scheduleId, grant } = await running(world, PAUSES);
+    await fail(grant);
+    const { rows } = await publishOutbox(world.authority, new Map([["short", 100]]));
+    expect(rows.flatMap((row) => row.runs)).not.toContain(grant.runId);
+    expect(await words(scheduleId)).toHaveLength(1);
+    await hear(scheduleId);
   });
 
   it("what succeeds or is tried again pauses nothing", async () => {

@@ -42,7 +42,13 @@ const FOLLOW = sql(
   "hear_ends_follow",
   "update schedule_cursor set next_run_at = $2, next_due_at = $3, awaits_end = false where schedule_id = $1",
 );
-const STOP = sql("hear_ends_stop", "update schedule_cursor set next_due_at = null where schedule_id = $1");
+/** As a pause does: nothing is due, and no fault is tried again; one that hides the next instant is kept. */
+const STOP = sql(
+  "hear_ends_stop",
+  `update schedule_cursor
+      set next_due_at = null, fault = case when next_run_at is null then fault end, fault_retry_at = null
+    where schedule_id = $1`,
+);
 
 /** Schedules that have been told of an end and have not heard of it yet: own buckets, and anybody's that have waited long. */
 export async function findToldSchedules(authority: Authority, bucketMask: string, limit: number): Promise<Uuid[]> {
@@ -107,8 +113,9 @@ async function hear(
   const failed = failureThatPauses(definition, ends);
   let status = schedule.status;
   if (failed === undefined) {
-    // A failing run whose schedule does not mind any more has handed nothing on.
-    if (status !== "paused") await fillFreeGuards(tx, schedule.id, definition.overlap, nowAt);
+    // A failing run whose schedule does not mind any more, or that was opened again since, has handed nothing on.
+    const mayWait = ends.some((end) => end.state === "failed" || end.state === "open");
+    if (mayWait && status !== "paused") await fillFreeGuards(tx, schedule.id, definition.overlap, nowAt);
   } else {
     const held = await holdWaiting(tx, schedule.id);
     // A finished schedule has nothing to pause but what waits.
