@@ -195,6 +195,35 @@ describe("the ledger of a schedule", () => {
     ]);
   });
 
+  it("verifies so many records at once, and says from where to ask again", async () => {
+    const rule = { kind: "interval", everyMs: 20_000, anchorAt: "2026-01-01T00:00:00Z" };
+    const made = await send("POST", "/v1/schedules", { name: "many", rule, job: REPORT });
+    const [ref, id] = [String(made.body.scheduleId), readId("sch", String(made.body.scheduleId))!];
+    const firstAt = Math.floor(Date.now() / MINUTE) * MINUTE - 5 * 86_400_000;
+    await change(
+      `insert into run (id, scheduled_at, schedule_id, tenant_id, class, due_at, admitted_at, materialized_at, prev_scheduled_at,
+                        revision, trigger, state, finished_at, cancel_accepted_at)
+       select (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '8000800000000000' || '0000')::uuid, at,
+              schedule_id, tenant_id, 'short', at, at, at, lag(at) over (order by at), 1, 'schedule', 'canceled', at, at
+         from schedule_cursor, generate_series(0, 20010) n, lateral (select to_timestamp($2 / 1000.0) + n * interval '20 s' as at) i
+        where schedule_id = $1`,
+      [id, firstAt],
+    );
+    const newest = "(select max(scheduled_at) from run where schedule_id = $1)";
+    await change(`update schedule_cursor set last_nominal_at = ${newest} where schedule_id = $1`, [id]);
+    const toAt = firstAt + 6 * 86_400_000;
+    const page = await ledger(ref, firstAt, toAt);
+    const verifiedTo = firstAt + 20_000 * 20_000;
+    expect(page).toMatchObject({
+      complete: true,
+      verifiedTo: at(verifiedTo),
+      counts: { ran: { value: 20_000, capped: true }, skipped: { value: 0, capped: true } },
+    });
+    expect(page.notes.join()).toContain(`ask again from ${at(verifiedTo)}`);
+    const rest = await ledger(ref, verifiedTo, toAt);
+    expect(rest).toMatchObject({ complete: true, verifiedTo: at(toAt), counts: { ran: { value: 11, capped: false } } });
+  });
+
   it("is nobody else's, and refuses a period that is none", async () => {
     const { ref, firstAt } = await away(0);
     expect((await send("GET", `/v1/schedules/${ref}/ledger`, undefined, stranger)).status).toBe(404);
