@@ -6,11 +6,11 @@ import { createSetting, type Setting } from "./setting.ts";
 /**
  * The ledger against a literal model: random verbs on a few schedules, on a clock that the test moves, with crashes and
  * lost replies. After each, every instant that the rules named must be accounted for exactly once. The seed of a failure
- * is in its message; PUNCTUAL_MODEL_SEED repeats it, PUNCTUAL_MODEL_STEPS and PUNCTUAL_MODEL_SEEDS make a soak of it.
+ * is in its message; MODEL_SEED repeats it, MODEL_STEPS and MODEL_SEEDS make a soak of it.
  */
-const STEPS = Number(process.env.PUNCTUAL_MODEL_STEPS ?? 200);
-const SEEDS = Number(process.env.PUNCTUAL_MODEL_SEEDS ?? 2);
-const FIRST_SEED = Number(process.env.PUNCTUAL_MODEL_SEED ?? 1 + Math.floor(Math.random() * 1_000_000));
+const STEPS = Number(process.env.MODEL_STEPS ?? 200);
+const SEEDS = Number(process.env.MODEL_SEEDS ?? 2);
+const FIRST_SEED = Number(process.env.MODEL_SEED ?? 1 + Math.floor(Math.random() * 1_000_000));
 
 describe("whatever happens to a few schedules", () => {
   let world: World;
@@ -32,7 +32,7 @@ describe("whatever happens to a few schedules", () => {
       try {
         await play.run(STEPS);
       } catch (error) {
-        const told = `PUNCTUAL_MODEL_SEED=${seed} PUNCTUAL_MODEL_SEEDS=1, step ${play.history.length}`;
+        const told = `MODEL_SEED=${seed} MODEL_SEEDS=1, step ${play.history.length}`;
         throw new Error(`${told}: ${(error as Error).message}\n${play.history.slice(-12).join("\n")}`, {
           cause: error,
         });
