@@ -237,6 +237,25 @@ test("data of before that nobody has any more: what is remembered of the last ru
   expect((await scene.cursorOf(world, id)).next_run_at).toEqual(new Date(ranAt + DAY + HOUR));
 });
 
+test("rules that read no clock do not mind: what they wait for stays, though nobody knows the data of before", async () => {
+  await scene.startUnder(world, ahead, behind);
+  const interval = await world.newSchedule({ rule: { kind: "interval", everyMs: 3_600_000, anchorAt: 0 } });
+  const once = await world.newSchedule({
+    rule: { kind: "once", at: new Date(scene.minutesFromNow(90)).toISOString() },
+  });
+  // Half an hour off its rule, as what follows from the end of a run would be.
+  const offAt = new Date(scene.minutesFromNow(30));
+  await world.admin.query(
+    "update schedule_cursor set tz_version = '2019a', next_run_at = $2, next_due_at = $2 where schedule_id = $1",
+    [interval, offAt],
+  );
+  await world.admin.query("update schedule_cursor set tz_version = '2019a' where schedule_id = $1", [once]);
+  const before = [await scene.cursorOf(world, interval), await scene.cursorOf(world, once)];
+  await adopt("2025c");
+  await world.materialize([interval, once]);
+  expect([await scene.cursorOf(world, interval), await scene.cursorOf(world, once)]).toEqual(before);
+});
+
 test("two adoptions without a run between them: what was served under the first data stays served", async () => {
   const third = tzVersion("2027a", { [scene.VANCOUVER]: "PST8:30|-30600|" });
   await scene.startUnder(world, ahead, behind);

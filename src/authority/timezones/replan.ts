@@ -101,7 +101,7 @@ function mayBeStale(authority: Authority, cursor: CursorRow): boolean {
 function planOne(authority: Authority, cursor: CursorRow, before: ZoneSource | undefined, nowAt: Instant): Outcome {
   const { definition } = authority.revisions.get(revisionOf(cursor));
   const isFuture = cursor.next_run_at! > nowAt;
-  const touched = before === undefined || isTouched(definition.rule, before, authority.zones);
+  const touched = isTouched(definition.rule, before, authority.zones);
   const wasFlagged = cursor.fault !== null && cursor.next_due_at === null && isFuture;
   if (!touched && !wasFlagged) return {};
   const compiled = authority.revisions.rule(definition);
@@ -150,16 +150,24 @@ function asWritten(
 }
 
 function tell(authority: Authority, planned: readonly (Outcome & { cursor: CursorRow })[]): void {
-  for (const { cursor, replanned, fault } of planned) {
-    const schedule = cursor.schedule_id;
-    if (fault !== undefined && fault !== cursor.fault) {
-      authority.log.error({ schedule, fault }, "a schedule's rule cannot be computed");
-    }
-    if (replanned === undefined || replanned.nextRunAt === cursor.next_run_at) continue;
-    const { nextRunAt } = replanned;
-    authority.log.info(
-      { schedule, from: cursor.next_run_at, to: nextRunAt, tzVersion: authority.tzVersion },
-      "another tz database moves a schedule's next run",
-    );
+  for (const { cursor, fault } of planned) {
+    if (fault === undefined || fault === cursor.fault) continue;
+    authority.log.error({ schedule: cursor.schedule_id, fault }, "a schedule's rule cannot be computed");
   }
+  const moved = planned.filter(
+    ({ cursor, replanned }) => replanned !== undefined && replanned.nextRunAt !== cursor.next_run_at,
+  );
+  const [example] = moved;
+  if (example === undefined) return;
+  const { cursor, replanned } = example;
+  authority.log.info(
+    {
+      moved: moved.length,
+      example: cursor.schedule_id,
+      from: cursor.next_run_at,
+      to: replanned!.nextRunAt,
+      tzVersion: authority.tzVersion,
+    },
+    "another tz database moves the next runs of schedules",
+  );
 }

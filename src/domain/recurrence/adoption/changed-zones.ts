@@ -7,9 +7,9 @@ export function changedZones(before: ZoneSource, after: ZoneSource): string[] {
   return [...names].filter((name) => before.textOf(name) !== after.textOf(name));
 }
 
-/** Whether a rule may have other instants under `after` than under `before`. */
-export function isTouched(rule: Rule, before: ZoneSource, after: ZoneSource): boolean {
-  return zonesOf(rule).some((name) => before.textOf(name) !== after.textOf(name));
+/** Whether a rule may have other instants under `after` than under `before` (undefined: nobody knows what that said). */
+export function isTouched(rule: Rule, before: ZoneSource | undefined, after: ZoneSource): boolean {
+  return zonesOf(rule).some((name) => before?.textOf(name) !== after.textOf(name));
 }
 
 function zonesOf(rule: Rule): string[] {

@@ -50,8 +50,8 @@ function restOf(rule: CompiledSingle, stand: Stand): Rest {
     const { zone, walls } = rule.local;
     const served = stand.wallIn(zone);
     if (served === undefined) return { rule, from: stand.at, owed: [] };
-    const left = walls.filter((wall) => wall > served).map((wall) => firstReading(zone, wall) * 1000);
-    const instants = rule.instants.filter((at) => left.includes(Math.floor(at / 1000) * 1000));
+    const left = new Set(walls.filter((wall) => wall > served).map((wall) => firstReading(zone, wall)));
+    const instants = rule.instants.filter((at) => left.has(Math.floor(at / 1000)));
     return {
       rule: { ...rule, instants },
       from: stand.at,
