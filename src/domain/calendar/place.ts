@@ -7,7 +7,16 @@ import { offsetAt, type Zone } from "../recurrence/zone.ts";
 import type { ZoneSource } from "../recurrence/zone-source.ts";
 import type { Calendar } from "./compile.ts";
 import type { CalendarUse } from "./definition.ts";
-import { instantOfWall, instantsOfWall, isInstantOf, type Member, membersOf, wallOf } from "./wall.ts";
+import {
+  instantOfWall,
+  instantsOfWall,
+  instantsWithin,
+  isInstantOf,
+  type Member,
+  membersOf,
+  skippedUpTo,
+  wallOf,
+} from "./wall.ts";
 
 /** A schedule's rule with the calendars it uses, each as it stands. */
 export type ScheduleCalendars = {
@@ -135,10 +144,12 @@ function earlierShiftedTo(
     for (const zone of zonesOf(calendars, member)) {
       const walls = new Set([wallOf(member, zone, nominalAt), wallOf(member, zone, dueAt)].map(timeOfDay));
       const dueDay = Math.floor(wallOf(member, zone, dueAt) / DAY_SECONDS);
+      const ms = nominalAt - Math.floor(nominalAt / 1000) * 1000;
+      // Every time that a gap skips comes to its end.
+      const skipped = skippedUpTo(zone, dueAt);
       for (let days = 1; days <= FURTHEST_DAYS; days++) {
-        const candidates = [...walls].flatMap((time) =>
-          instantsOfWall(zone, (dueDay - days) * DAY_SECONDS + time, nominalAt - Math.floor(nominalAt / 1000) * 1000),
-        );
+        const candidates = [...walls].flatMap((time) => instantsOfWall(zone, (dueDay - days) * DAY_SECONDS + time, ms));
+        if (skipped !== undefined) candidates.push(...instantsWithin(member.rule, zone, skipped, days));
         // A business day before `dueAt`: what is excluded before it was not shifted over it.
         if (candidates.every((at) => exclusionOf(calendars, member, at) === undefined)) break;
         const found = candidates.find(

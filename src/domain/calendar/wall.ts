@@ -1,3 +1,4 @@
+import { DAY_SECONDS } from "../recurrence/civil.ts";
 import { type CompiledRule, type CompiledSingle, FIRST_INSTANT } from "../recurrence/compiled.ts";
 import { nextMatch } from "../recurrence/cron/pattern.ts";
 import { nextAfter } from "../recurrence/next.ts";
@@ -30,15 +31,14 @@ export function wallOf({ rule }: Member, zone: Zone, at: number): number {
   const shown = t + offsetAt(zone, t);
   if (rule.kind !== "cron" || rule.zone !== zone || rule.timing !== "fixed" || matches(shown)) return shown;
   const k = segmentAt(zone, t);
-  const skippedUntil = zone.at[k]! + zone.offsets[k]!;
-  const skippedFrom = Math.min(zone.highEnds[k]!, skippedUntil);
-  if (k === 0 || skippedFrom === skippedUntil) return shown;
+  const skipped = skippedOnEntering(zone, k);
+  if (skipped === undefined) return shown;
   // gap: shift
   const unmoved = t + zone.offsets[k - 1]!;
-  if (unmoved >= skippedFrom && unmoved < skippedUntil && matches(unmoved)) return unmoved;
+  if (unmoved >= skipped.from && unmoved < skipped.until && matches(unmoved)) return unmoved;
   // gap: first
-  const skipped = t === zone.at[k] ? nextMatch(rule.pattern, skippedFrom, skippedUntil) : Number.POSITIVE_INFINITY;
-  return skipped === Number.POSITIVE_INFINITY ? shown : skipped;
+  const first = t === zone.at[k] ? nextMatch(rule.pattern, skipped.from, skipped.until) : Number.POSITIVE_INFINITY;
+  return first === Number.POSITIVE_INFINITY ? shown : first;
 
   function matches(wall: number): boolean {
     return rule.kind === "cron" && nextMatch(rule.pattern, wall, wall + 1) === wall;
@@ -57,4 +57,30 @@ export function instantsOfWall(zone: Zone, wall: number, ms: number): number[] {
 export function instantOfWall(zone: Zone, wall: number, ms: number): number {
   const t = firstReading(zone, wall);
   return t * 1000 + (firstReading(zone, wall + 1) > t ? ms : 0);
+}
+
+/** A stretch of wall time (seconds), its end exclusive. */
+export type Stretch = { readonly from: number; readonly until: number };
+
+/** The wall times that the gap skipped that ends at just this instant (epoch ms); undefined: none does. */
+export function skippedUpTo(zone: Zone, at: number): Stretch | undefined {
+  const k = segmentAt(zone, at / 1000);
+  return zone.at[k] === at / 1000 ? skippedOnEntering(zone, k) : undefined;
+}
+
+function skippedOnEntering(zone: Zone, k: number): Stretch | undefined {
+  const until = zone.at[k]! + zone.offsets[k]!;
+  return k > 0 && zone.highEnds[k]! < until ? { from: zone.highEnds[k]!, until } : undefined;
+}
+
+/** More instants are not looked at, in a stretch of some hours: a rule of every second. */
+const MOST_WITHIN = 1000;
+
+/** The rule's instants (epoch ms) in the stretch, so many days before it. */
+export function instantsWithin(rule: CompiledSingle, zone: Zone, stretch: Stretch, days: number): number[] {
+  const untilAt = firstReading(zone, stretch.until - days * DAY_SECONDS) * 1000;
+  const found: number[] = [];
+  let at = nextAfter(rule, firstReading(zone, stretch.from - days * DAY_SECONDS) * 1000 - 1);
+  for (; at !== null && at < untilAt && found.length < MOST_WITHIN; at = nextAfter(rule, at)) found.push(at);
+  return found;
 }

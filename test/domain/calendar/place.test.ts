@@ -256,6 +256,14 @@ describe("an instant shifted onto one that has a run", () => {
     expect(place("2026-10-25T02:30+01:00")).toMatch(/^calendar-merged/);
   });
 
+  it("is merged where a gap brings two times to one instant", () => {
+    // Cairo skips 00:00 to 01:00 of Friday 2027-04-30; Wednesday and Thursday are excluded here.
+    const is = { weekend: ["wednesday", "thursday"] };
+    const place = scene(cron("30,45 0 * * 3", "Africa/Cairo"), [{ onExcluded: "shift", is }]);
+    expect(place("2027-04-28T00:30+02:00")).toMatch(/^2027-04-30T01:00:00/);
+    expect(place("2027-04-28T00:45+02:00")).toMatch(/^calendar-merged/);
+  });
+
   it("is merged into another member's, of an anyOf, also in another zone", () => {
     const rule: Rule = {
       kind: "anyOf",
