@@ -152,7 +152,11 @@ it("in UTC, a shift is what counting days by hand gives", () => {
           continue;
         }
         let target = at + DAY;
-        while (isExcluded(showDate(target))) target += DAY;
+        while (isExcluded(showDate(target)) && target < at + 366 * DAY) target += DAY;
+        if (isExcluded(showDate(target))) {
+          expect(placement).toEqual({ kind: "skip", reason: "calendar" });
+          continue;
+        }
         // Beyond the days that were settled nobody has written the rule's own instants down.
         if (target >= scene.fromAt + 16 * DAY) continue;
         const expected =
