@@ -147,6 +147,39 @@ describe("a backfill waits its turn", () => {
     expect(await backfilled(scheduleId)).toEqual(["queued", "blocked"]);
   });
 
+  it("while other runs are born, start and end: all its runs happen, once, and nobody deadlocks", async () => {
+    const { scheduleId, firstAt } = await punctualFromNowOn(30, { policy: "forbid" });
+    const id = await begin(world, scheduleId, firstAt, firstAt + 30 * MINUTE);
+    const others = [world.authority, world.another(), world.another()] as const;
+    let open = true;
+    const driving = finish(world, id, others[1]).finally(() => {
+      open = false;
+    });
+    const bearing = (async () => {
+      for (let n = 1; n <= 20; n++) await bearLater(world, scheduleId, n);
+    })();
+    const working = (async () => {
+      for (let idle = 0; idle < 3; ) {
+        const grants = await world.claimAll();
+        for (const grant of grants) await world.complete(grant);
+        idle = grants.length === 0 && !open ? idle + 1 : 0;
+      }
+    })();
+    expect(await driving).toBe("ended");
+    await Promise.all([bearing, working]);
+    for (let grants = await world.claimAll(); grants.length > 0; grants = await world.claimAll()) {
+      for (const grant of grants) await world.complete(grant);
+    }
+    expect(await operationOf(world, id)).toMatchObject({ done: 30, failed: 0 });
+    const runs = await history(world, scheduleId);
+    expect(runs.filter((run) => run.trigger === "backfill")).toHaveLength(30);
+    expect(new Set(runs.map((run) => run.state))).toEqual(new Set(["succeeded"]));
+    for (const { metrics } of others) {
+      const codes = (await metrics.verbFaults.get()).values.map((one) => one.labels.code);
+      expect(codes).not.toContain("40P01");
+    }
+  });
+
   it("by two drivers at once makes every run once", async () => {
     const { scheduleId, firstAt } = await missed(world, 40);
     const id = await begin(world, scheduleId, firstAt, firstAt + 40 * MINUTE, { pacePerSecond: 7 });
