@@ -8,6 +8,7 @@ import { leaveToRelay } from "../../src/authority/runs/bear.ts";
 import { materialize } from "../../src/authority/runs/materialize.ts";
 import { runNow } from "../../src/authority/runs/run-now.ts";
 import { deleteSchedule } from "../../src/authority/schedules/delete-schedule.ts";
+import { pauseSchedule } from "../../src/authority/schedules/pause-schedule.ts";
 import { resumeSchedule } from "../../src/authority/schedules/resume-schedule.ts";
 import { reviseSchedule } from "../../src/authority/schedules/revise-schedule.ts";
 import type { Uuid } from "../../src/kernel/ids.ts";
@@ -219,6 +220,18 @@ describe("a schedule that is paused by a failure", () => {
     await hear(scheduleId);
     expect(await schedule(scheduleId)).toMatchObject({ status: "active" });
     expect(await stateOf(world, second)).toBe("queued");
+  });
+
+  it("such a run hands on while a person has paused the schedule, too: what was born before the pause goes on", async () => {
+    const { scheduleId, grant } = await running(world, PAUSES);
+    const waiting = await bear(world, scheduleId, 50_000);
+    const change = { definition: definitionOf() };
+    await reviseSchedule(world.authority, { ...who(scheduleId), expectedRevision: 1, change });
+    await pauseSchedule(world.authority, who(scheduleId));
+    await fail(grant);
+    expect(await hear(scheduleId)).toMatchObject({ heard: 1 });
+    expect(await schedule(scheduleId)).toMatchObject({ status: "paused" });
+    expect(await stateOf(world, waiting)).toBe("queued");
   });
 
   it("an edit of a paused one keeps what is held, though it brings slots; a deletion cancels it", async () => {

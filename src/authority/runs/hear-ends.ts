@@ -113,9 +113,10 @@ async function hear(
   const failed = failureThatPauses(definition, ends);
   let status = schedule.status;
   if (failed === undefined) {
-    // A failing run whose schedule does not mind any more, or that was opened again since, has handed nothing on.
+    // A failing run whose schedule does not mind any more, or that was opened again since, has handed nothing on. Also in
+    // a pause: what was born before it goes on, but for what a failure holds.
     const mayWait = ends.some((end) => end.state === "failed" || end.state === "open");
-    if (mayWait && status !== "paused") await fillFreeGuards(tx, schedule.id, definition.overlap, nowAt);
+    if (mayWait) await fillFreeGuards(tx, schedule.id, definition.overlap, nowAt);
   } else {
     const held = await holdWaiting(tx, schedule.id);
     // A finished schedule has nothing to pause but what waits.
