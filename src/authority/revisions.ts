@@ -63,7 +63,11 @@ export function createRevisionCache(pinned: PinnedZones): RevisionCache {
       for (const row of rows) {
         const definition = parse(row.definition) as Definition;
         const payload = parse(row.payload) as Payload;
-        revisions.set(nameOf(revisionOf(row)), { definition, payload });
+        const revision = { definition, payload };
+        revisions.set(nameOf(revisionOf(row)), revision);
+        // Asked for without its digest, it is looked for without it.
+        const plain = nameOf({ scheduleId: row.schedule_id, revision: row.revision, content: null });
+        if (missing.has(plain)) revisions.set(plain, revision);
       }
     },
     get(key) {

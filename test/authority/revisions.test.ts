@@ -65,6 +65,15 @@ test("a run does what the revision it was born under said, also after an edit", 
   expect(grants.map((grant) => grant.payload.version)).toEqual(["old", "new"]);
 });
 
+test("who does not know a revision's digest finds it by its key", async () => {
+  const scheduleId = await world.newSchedule({ payload: { asked: "plainly" } });
+  const { cache, load } = freshCache();
+  const key = { scheduleId, revision: 1, content: null };
+  await load([await keyOf(scheduleId), key]);
+  expect(cache.get(key).payload).toEqual({ asked: "plainly" });
+  expect(cache.get(await keyOf(scheduleId)).payload).toEqual({ asked: "plainly" });
+});
+
 test("rows from before there were digests are read by their key", async () => {
   const scheduleId = await world.newSchedule({ payload: { from: "before" } });
   for (const table of ["schedule_revision", "schedule_cursor"])
