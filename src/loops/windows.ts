@@ -2,6 +2,7 @@ import type { Authority } from "../authority/authority.ts";
 import { readDispatchView } from "../authority/dispatch/dispatch-view.ts";
 import type { DispatchPlan } from "../authority/runs/bear.ts";
 import { runsPerHint } from "../domain/hint-size.ts";
+import { LANES } from "../domain/states.ts";
 import { windowOf } from "../domain/window.ts";
 import type { LaneRate } from "../hints/publisher.ts";
 
@@ -17,6 +18,15 @@ export type Windows = DispatchPlan & {
 
 const STALE_AFTER_MS = 500;
 
+/** Runs that stand in Redis, and how many of them are late ones. */
+type Standing = { runs: number; late: number };
+
+const NONE: Standing = { runs: 0, late: 0 };
+
+function plus(a: Standing = NONE, b: Standing): Standing {
+  return { runs: a.runs + b.runs, late: a.late + b.late };
+}
+
 export type RedisSide = {
   available(): boolean;
   /** Hears every lane's start rate at each look; the publisher writes what changed with its next publish. */
@@ -28,8 +38,8 @@ export function createWindows(authority: Authority, redis: RedisSide): Windows {
   let slots: ReadonlyMap<string, number> = new Map();
   let p95: ReadonlyMap<string, number> = new Map();
   let limits: Awaited<ReturnType<typeof readDispatchView>>["limits"] = new Map();
-  let published = new Map<string, number>();
-  let totals = new Map<string, number>();
+  let published = new Map<string, Standing>();
+  let totals = new Map<string, Standing>();
 
   const keyOf = (tenantId: string, class_: string) => `${tenantId} ${class_}`;
 
@@ -45,11 +55,11 @@ export function createWindows(authority: Authority, redis: RedisSide): Windows {
       const freed = [...limits].flatMap(([key, lane]) => (view.limits.has(key) ? [] : [{ ...lane, startRate: null }]));
       ({ slots, p95, limits } = view);
       redis.setRateLimits?.([...limits.values(), ...freed].map(toLaneRate));
-      published = new Map(view.published);
+      published = new Map();
       totals = new Map();
-      for (const [key, runs] of published) {
-        const class_ = key.slice(key.indexOf(" ") + 1);
-        totals.set(class_, (totals.get(class_) ?? 0) + runs);
+      for (const [key, { class: class_, runs, late }] of view.published) {
+        published.set(key, { runs, late });
+        totals.set(class_, plus(totals.get(class_), { runs, late }));
       }
     },
     sizeOf(tenantId, class_) {
@@ -63,12 +73,17 @@ export function createWindows(authority: Authority, redis: RedisSide): Windows {
       const window = windowOf(slots.get(row.class) ?? 0);
       const key = keyOf(row.tenantId, row.class);
       const limit = limits.get(key);
-      const mine = published.get(key) ?? 0;
-      const all = totals.get(row.class) ?? 0;
-      if (all + row.runs.length > window || mine > window / 4) return false;
-      if (limit?.maxRunning != null && limit.running + mine >= limit.maxRunning) return false;
-      published.set(key, mine + row.runs.length);
-      totals.set(row.class, all + row.runs.length);
+      const mine = published.get(key) ?? NONE;
+      const all = totals.get(row.class) ?? NONE;
+      // Late work is content with what is left of the window, so it does not count against what is on time: a long
+      // catch-up would keep that waiting for room. Redis holds twice the window at most.
+      const isLate = row.lane === LANES.late;
+      const counted = (standing: Standing) => (isLate ? standing.runs : standing.runs - standing.late);
+      if (counted(all) + row.runs.length > window || counted(mine) > window / 4) return false;
+      if (limit?.maxRunning != null && limit.running + mine.runs >= limit.maxRunning) return false;
+      const added = { runs: row.runs.length, late: isLate ? row.runs.length : 0 };
+      published.set(key, plus(mine, added));
+      totals.set(row.class, plus(all, added));
       return true;
     },
   };

@@ -41,6 +41,11 @@ export async function readDispatchView(authority: Authority) {
         },
       ]),
     ),
-    published: new Map(published.map((row) => [laneKey({ tenantId: row.tenant_id, class: row.class }), row.runs])),
+    published: new Map(
+      published.map(({ tenant_id: tenantId, class: class_, runs, late }) => [
+        laneKey({ tenantId, class: class_ }),
+        { class: class_, runs, late },
+      ]),
+    ),
   };
 }

@@ -48,7 +48,8 @@ const FIND_LANES = sql(
 );
 const COUNT_PUBLISHED = sql(
   "dispatchable_count_published",
-  `select tenant_id, class, sum(cardinality(runs))::int as runs
+  `select tenant_id, class, sum(cardinality(runs))::int as runs,
+          coalesce(sum(cardinality(runs)) filter (where lane = 2), 0)::int as late
      from outbox where published_at is not null group by tenant_id, class`,
 );
 
@@ -122,7 +123,10 @@ export function divideByTime(
   };
 }
 
-export function countPublished(db: Queryable): Promise<{ tenant_id: Uuid; class: string; runs: number }[]> {
+/** Runs of each lane that are published and not yet claimed, and how many of them are late ones. */
+export function countPublished(
+  db: Queryable,
+): Promise<{ tenant_id: Uuid; class: string; runs: number; late: number }[]> {
   return db.query(COUNT_PUBLISHED);
 }
 

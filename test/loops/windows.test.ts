@@ -1,0 +1,71 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { announceWorker } from "../../src/authority/dispatch/presence.ts";
+import { LANES, type Lane } from "../../src/domain/states.ts";
+import { mintId, type Uuid } from "../../src/kernel/ids.ts";
+import { createWindows } from "../../src/loops/windows.ts";
+import { createWorld, type World } from "../support/world.ts";
+
+const SLOTS = 50;
+/** Twice the slots; a quarter of it for one tenant. */
+const WINDOW = 100;
+
+let world: World;
+beforeEach(async () => {
+  world = await createWorld();
+  const slots = { short: { slots: SLOTS, p95Ms: 1_000 } };
+  await announceWorker(world.authority, { id: mintId(Date.now(), 0), name: "worker-a", slots, version: "0" });
+});
+afterEach(() => world.close());
+
+const runs = (count: number) => Array.from({ length: count }, () => mintId(Date.now(), 0));
+const row = (tenantId: Uuid, lane: Lane, count: number) => ({
+  tenantId,
+  class: "short",
+  lane,
+  availableAt: Date.now(),
+  runs: runs(count),
+});
+
+/** Runs that stand in Redis and that nobody has claimed yet. */
+async function published(tenantId: Uuid, lane: Lane, count: number): Promise<void> {
+  await world.admin.query(
+    `insert into outbox (kind, tenant_id, class, lane, available_at, runs, published_at, publish_no)
+     select 'run', $1, 'short', $2, clock_timestamp(), array[r], clock_timestamp(), 1 from unnest($3::uuid[]) r`,
+    [tenantId, lane, runs(count)],
+  );
+}
+
+async function refreshed() {
+  const windows = createWindows(world.authority, { available: () => true });
+  await windows.refresh();
+  return windows;
+}
+
+test("a window that is full of catch-up still has room for what is on time, and none for more catch-up", async () => {
+  for (let n = 0; n < 4; n++) await published(await world.newTenant(`late ${n}`), LANES.late, WINDOW / 4);
+  await published(world.tenantId, LANES.late, 30);
+  const windows = await refreshed();
+  expect(windows.publishNow(row(world.tenantId, LANES.late, 1))).toBe(false);
+  expect(windows.publishNow(row(world.tenantId, LANES.normal, 20))).toBe(true);
+  expect(windows.publishNow(row(world.tenantId, LANES.strict, 6))).toBe(true);
+  // Its own quarter is full now, of work that is on time.
+  expect(windows.publishNow(row(world.tenantId, LANES.normal, 1))).toBe(false);
+  for (let n = 0; n < 3; n++) windows.publishNow(row(await world.newTenant(`on time ${n}`), LANES.normal, 24));
+  // And so is the window.
+  expect(windows.publishNow(row(await world.newTenant("one more"), LANES.normal, 24))).toBe(false);
+});
+
+test("what is on time leaves catch-up only the rest of the window", async () => {
+  for (let n = 0; n < 4; n++) await published(await world.newTenant(`on time ${n}`), LANES.normal, WINDOW / 4);
+  const windows = await refreshed();
+  expect(windows.publishNow(row(world.tenantId, LANES.late, 1))).toBe(false);
+});
+
+test("a tenant's own limit counts all of its runs, catch-up too", async () => {
+  await world.admin.query("insert into usage (tenant_id, class, running, max_running) values ($1, 'short', 2, 5)", [
+    world.tenantId,
+  ]);
+  await published(world.tenantId, LANES.late, 3);
+  const windows = await refreshed();
+  expect(windows.publishNow(row(world.tenantId, LANES.normal, 1))).toBe(false);
+});
