@@ -29,6 +29,17 @@ test("the first start adopts what it brought along; a release with newer data go
   ]);
 });
 
+test("only an installation that had schedules before it pinned has anything to look through", async () => {
+  const replanned = async () =>
+    (await world.admin.query("select replanned_at is not null as done from tz_data")).rows[0].done as boolean;
+  await pinZones(world.authority, candidateOf(older));
+  expect(await replanned()).toBe(true);
+  await world.admin.query("delete from tz_data");
+  await world.newSchedule();
+  await pinZones(world.another(), candidateOf(older));
+  expect(await replanned()).toBe(false);
+});
+
 test("of two first starts at once one adopts, and both go by it", async () => {
   const others = Array.from({ length: 4 }, () => world.another());
   await Promise.all(others.map((one, n) => pinZones(one, candidateOf(n % 2 === 0 ? older : newer))));

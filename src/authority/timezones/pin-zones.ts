@@ -1,9 +1,11 @@
 import type { ZoneSource } from "../../domain/recurrence/zone-source.ts";
 import { bug } from "../../kernel/errors.ts";
 import type { Queryable, Transaction } from "../../store/database.ts";
+import { hasCursors } from "../../store/rows/stale-cursors.ts";
 import {
   adoptTzVersion,
   findAdopted,
+  finishReplanning,
   insertTzVersion,
   listTzVersions,
   lockTzVersions,
@@ -26,7 +28,10 @@ export async function pinZones(authority: Authority, candidate: TzCandidate): Pr
   if ((await findAdopted(authority.db)) === undefined) {
     await authority.transact("adopt-first-tz", async (tx) => {
       await lockTzVersions(tx);
-      if ((await findAdopted(tx)) === undefined) await adoptTzVersion(tx, version);
+      if ((await findAdopted(tx)) !== undefined) return;
+      await adoptTzVersion(tx, version);
+      // A new installation has nothing that another version planned.
+      if (!(await hasCursors(tx))) await finishReplanning(tx, version);
     });
   }
   const adopted = (await findAdopted(authority.db))!;

@@ -46,6 +46,12 @@ const FIND_WINDOW = sql(
      from (select next_due_at, schedule_id from due_window order by next_due_at desc, schedule_id desc limit 1) last`,
 );
 
+const HAS_CURSORS = sql("cursors_any", "select exists (select from schedule_cursor) as found");
+
+export async function hasCursors(db: Queryable): Promise<boolean> {
+  return (await db.query<{ found: boolean }>(HAS_CURSORS))[0]!.found;
+}
+
 export async function replanCursors(tx: Queryable, rows: readonly Replanned[], tzVersion: string): Promise<void> {
   if (rows.length === 0) return;
   await tx.query(REPLAN, [
