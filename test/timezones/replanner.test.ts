@@ -103,6 +103,7 @@ describe("the replanner", () => {
 
   test("is done when a walk finds nothing that began after every process had noticed; another adoption begins anew", async () => {
     await scene.startUnder(world, behind, ahead);
+    await adopt("2026f");
     const replanner = replannerOf(world.authority);
     await replanner.walk();
     expect(await isReplanned()).toBe(false);
