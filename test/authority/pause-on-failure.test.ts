@@ -234,6 +234,17 @@ describe("a schedule that is paused by a failure", () => {
     expect(await stateOf(world, waiting)).toBe("queued");
   });
 
+  it("such a run hands on its slot, though another from before the edit still runs beside the slots there are now", async () => {
+    const { scheduleId, grant } = await running(world, { ...PAUSES, ...allow(2) });
+    await start(world, await bear(world, scheduleId, 50_000));
+    const waiting = await bear(world, scheduleId, 40_000);
+    const change = { definition: definitionOf() };
+    await reviseSchedule(world.authority, { ...who(scheduleId), expectedRevision: 1, change });
+    await fail(grant);
+    expect(await hear(scheduleId)).toMatchObject({ heard: 1 });
+    expect(await stateOf(world, waiting)).toBe("queued");
+  });
+
   it("an edit of a paused one keeps what is held, though it brings slots; a deletion cancels it", async () => {
     const { scheduleId, grant } = await running(world, PAUSES);
     const second = await bear(world, scheduleId, 50_000);

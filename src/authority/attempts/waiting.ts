@@ -80,7 +80,8 @@ export async function fillFreeGuards(
     );
   }
   const held = new Set((await tx.query<{ guard: Uuid }>(READ_GUARDS, [scheduleId])).map((row) => row.guard));
-  const free = freeGuards(scheduleId, slots, held).slice(0, Math.max(0, slots - held.size));
+  // Holders of their own ids are surplus from an edit: they take no slot.
+  const free = freeGuards(scheduleId, slots, held);
   return handOn(
     tx,
     free.map((guard) => ({ scheduleId, guard })),
