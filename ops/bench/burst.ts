@@ -13,7 +13,7 @@ export type BurstOptions = {
 };
 export type BurstResult = Account & { bench: "burst"; ok: boolean; settings: Record<string, unknown> };
 
-export const BURST: BurstOptions = { runs: 50_000, tenants: 100, workers: 2, slots: 2_000, warmup: 5_000 };
+export const BURST: BurstOptions = { runs: 50_000, tenants: 100, workers: 2, slots: 2_000, warmup: 25_000 };
 
 const WITHIN_MS = 120_000;
 
@@ -37,12 +37,12 @@ export async function burst(options: BurstOptions, servers?: BenchServers): Prom
     await readStatements(own.admin);
     await readCommands(own);
     if (process.env.BENCH_STATEMENTS) await own.admin.query("select pg_stat_statements_reset()");
-    const before = await costs(own);
+    const before = { ...(await costs(own)), roles: processes.cpu() };
     await new Promise((resolve) => setTimeout(resolve, -late));
     await waitForEnd(own.admin, options.runs + options.warmup, WITHIN_MS);
-    const after = await costs(own);
+    const after = { ...(await costs(own)), roles: processes.cpu() };
     for (const line of [...(await readStatements(own.admin)), ...(await readCommands(own))]) console.error(line);
-    const { cpuMs } = await processes.stop();
+    await processes.stop();
     const account = await accountFor(own.admin, options.runs, dueAt);
     const per = (n: number) => Math.round((n / options.runs) * 10) / 10;
     return {
@@ -55,7 +55,9 @@ export async function burst(options: BurstOptions, servers?: BenchServers): Prom
         cpuUsPerRun: {
           postgres: per((after.postgres - before.postgres) * 1000),
           redis: per((after.redis - before.redis) * 1000),
-          ...Object.fromEntries(Object.entries(cpuMs).map(([role, ms]) => [role, per(ms * 1000)])),
+          ...Object.fromEntries(
+            Object.entries(after.roles).map(([role, ms]) => [role, per((ms - before.roles[role]!) * 1000)]),
+          ),
         },
         walBytesPerRun: per(after.wal - before.wal),
         commits: after.commits - before.commits,

@@ -50,7 +50,8 @@ export async function outage(options: OutageOptions) {
     await processes.start("scheduler,relay,sweeper");
     const { settledAt, executedAt } = await recovery(admin);
     await stopSchedules(admin);
-    const ended = await processes.stop();
+    const cpuMs = processes.cpu();
+    const passes = await processes.stop();
     const chains = await accountForChains(admin, (name) => (name.startsWith("missed") ? MINUTE : 1_000));
     const onTime = await lateness(admin, onTimeAt, executedAt);
     const lost = chains.notSucceeded + chains.unaccounted + chains.broken;
@@ -65,9 +66,9 @@ export async function outage(options: OutageOptions) {
       doubled: chains.doubled,
       ok: lost === 0 && chains.doubled === 0 && executedAt !== Number.POSITIVE_INFINITY,
       caughtUp: { materializedAfterMs: settledAt - backAt, executedAfterMs: executedAt - backAt },
-      scannerPassMs: ended.passes.scanner,
+      scannerPassMs: passes.scanner,
       instants: chains,
-      settings: { ...options, ...servers.settings, maxCatchUp: MAX_CATCH_UP, cpuMs: ended.cpuMs },
+      settings: { ...options, ...servers.settings, maxCatchUp: MAX_CATCH_UP, cpuMs },
     };
   } finally {
     await servers.stop();

@@ -1,23 +1,20 @@
 import { type ChildProcess, fork } from "node:child_process";
+import { cpuMsOf } from "./cpu.ts";
 import type { BenchServers } from "./servers.ts";
 
 export type Processes = {
   start(roles: string, env?: Record<string, string>): Promise<void>;
-  stop(): Promise<Ended>;
+  /** CPU ms spent so far, by roles (joined with +). */
+  cpu(): Record<string, number>;
+  /** Answers how long passes took, by loop. */
+  stop(): Promise<Passes>;
 };
 
-export type Ended = {
-  /** By roles of a process. */
-  cpuMs: Record<string, number>;
-  /** How long passes took, by loop. */
-  passes: Record<string, { passes: number; p99: number; max: number }>;
-};
-
-type Farewell = { role?: string; cpuMs?: number; passes?: Ended["passes"] };
+export type Passes = Record<string, { passes: number; p99: number; max: number }>;
 
 /** The system's own processes, as an operator would start them, with a no-op job registered. */
 export function createProcesses(servers: BenchServers): Processes {
-  const children: ChildProcess[] = [];
+  const children: { roles: string; child: ChildProcess }[] = [];
   return {
     start(roles, env = {}) {
       const child = fork(new URL("./role.ts", import.meta.url), [roles], {
@@ -31,29 +28,31 @@ export function createProcesses(servers: BenchServers): Processes {
         },
         execArgv: process.env.BENCH_PROFILE ? ["--cpu-prof", "--cpu-prof-dir=/tmp/punctual-profiles"] : [],
       });
-      children.push(child);
+      children.push({ roles: roles.replaceAll(",", "+"), child });
       return new Promise((resolve, reject) => {
         child.once("message", () => resolve());
         child.once("exit", (code) => reject(new Error(`${roles} ended with ${code}`)));
       });
     },
+    cpu() {
+      const spent: Record<string, number> = {};
+      for (const { roles, child } of children) spent[roles] = (spent[roles] ?? 0) + cpuMsOf(child.pid!);
+      return spent;
+    },
     async stop() {
-      const ended: Ended = { cpuMs: {}, passes: {} };
+      const passes: Passes = {};
       await Promise.all(
         children.map(
-          (child) =>
+          ({ child }) =>
             new Promise<void>((resolve) => {
-              child.on("message", ({ role, cpuMs = 0, passes }: Farewell) => {
-                if (role !== undefined) ended.cpuMs[role] = (ended.cpuMs[role] ?? 0) + cpuMs;
-                Object.assign(ended.passes, passes);
-              });
+              child.on("message", (farewell: { passes?: Passes }) => Object.assign(passes, farewell.passes));
               child.removeAllListeners("exit");
               child.once("exit", () => resolve());
               child.kill("SIGTERM");
             }),
         ),
       );
-      return ended;
+      return passes;
     },
   };
 }

@@ -3,7 +3,7 @@ import { withFreshDatabase } from "./fresh-database.ts";
 import type { PeerModule, PeerOptions, PeerResult } from "./peer.ts";
 
 /** Drained first, to warm up and to see the pace. */
-const PILOT_JOBS = 2_000;
+const PILOT_JOBS = 10_000;
 const PATIENCE_SECONDS = 20;
 /** For a peer that would need longer than that. The smaller table favours it, if anything. */
 const FEWER_JOBS = 10_000;

@@ -1,7 +1,7 @@
 import type { Payload, Work } from "../../domain/definition.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import type { Transaction } from "../../store/database.ts";
-import type { LiveRun } from "../../store/rows/live-runs.ts";
+import type { ClaimableRun } from "../../store/rows/live-runs.ts";
 import { readOwnWork } from "../../store/rows/own-work.ts";
 import type { Authority } from "../authority.ts";
 
@@ -11,7 +11,7 @@ export type Assignment = { work: Work; payload: Payload };
 export async function loadAssignments(
   authority: Authority,
   tx: Transaction,
-  runs: readonly LiveRun[],
+  runs: readonly ClaimableRun[],
 ): Promise<Map<Uuid, Assignment>> {
   const keys = runs.flatMap(({ schedule_id, revision, content }) =>
     schedule_id === null || revision === null ? [] : [{ scheduleId: schedule_id, revision, content }],

@@ -3,7 +3,7 @@ import { fenceOf } from "../../domain/fence.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import type { Transaction } from "../../store/database.ts";
 import { insertAttempts, readGrantsOf, type SavedGrant, startLiveRuns } from "../../store/rows/grants.ts";
-import { type LiveRun, lockLiveRunsSkipping, readLiveRuns } from "../../store/rows/live-runs.ts";
+import { type ClaimableRun, lockClaimable, readLiveRuns } from "../../store/rows/live-runs.ts";
 import {
   deleteOutbox,
   lockOutboxSkipping,
@@ -71,7 +71,7 @@ export async function claimRuns(authority: Authority, request: ClaimRequest): Pr
     }
     const locked = await lockRows(tx, request.hints, counts);
     await authority.faults.reach("claim:outbox-locked");
-    const live = await lockLiveRunsSkipping(
+    const live = await lockClaimable(
       tx,
       locked.flatMap((row) => row.runs),
     );
@@ -90,7 +90,7 @@ export async function claimRuns(authority: Authority, request: ClaimRequest): Pr
     const settled = new Set(ended.map((one) => one.run.id));
 
     const slots = new Map(Object.entries(request.slots));
-    const granted: LiveRun[] = [];
+    const granted: ClaimableRun[] = [];
     const back: PutBack[] = [];
     for (const row of rows) {
       const lane = usage.lanes.get(laneKey({ tenantId: row.tenant_id, class: row.class }))!;
@@ -197,7 +197,7 @@ async function lockRows(
 async function readAway(
   tx: Transaction,
   rows: readonly OutboxRow[],
-  live: ReadonlyMap<Uuid, LiveRun>,
+  live: ReadonlyMap<Uuid, ClaimableRun>,
 ): Promise<Set<Uuid>> {
   const missing = rows.flatMap((row) => row.runs.filter((id) => !live.has(id)));
   if (missing.length === 0) return new Set();
@@ -210,7 +210,7 @@ async function readAway(
 /** Ends runs that were canceled or whose start deadline has passed, before usage is locked (lock order). */
 async function endThoseThatMayNotStart(
   tx: Transaction,
-  live: Map<Uuid, LiveRun>,
+  live: Map<Uuid, ClaimableRun>,
 ): Promise<Extract<Departure, { kind: "end" }>[]> {
   const doubtful = [...live.values()].filter((run) => run.cancel_requested_at !== null || run.start_deadline !== null);
   if (doubtful.length === 0) return [];
@@ -226,7 +226,7 @@ async function endThoseThatMayNotStart(
   return ends;
 }
 
-function claimView(run: LiveRun) {
+function claimView(run: ClaimableRun) {
   return {
     state: run.state,
     notBefore: run.not_before,

@@ -3,7 +3,7 @@ import type { Fence } from "../../domain/fence.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import type { Transaction } from "../../store/database.ts";
-import type { LiveRun } from "../../store/rows/live-runs.ts";
+import type { ClaimableRun } from "../../store/rows/live-runs.ts";
 import type { Authority } from "../authority.ts";
 import { loadAssignments } from "./assignment.ts";
 
@@ -30,7 +30,7 @@ export type AttemptIdentity = Pick<Grant, "runId" | "attempt" | "fence" | "start
 export async function toGrants(
   authority: Authority,
   tx: Transaction,
-  runs: readonly LiveRun[],
+  runs: readonly ClaimableRun[],
   identities: readonly AttemptIdentity[],
 ): Promise<Grant[]> {
   const assignments = await loadAssignments(authority, tx, runs);

@@ -104,12 +104,40 @@ export type EndingRun = Pick<
   | "pauses_on_failure"
 >;
 
+const ENDING_COLUMNS = `id, scheduled_at, schedule_id, tenant_id, class, state, guard, attempt, started_at, fence, lease_until,
+  cancel_requested_at, tells_end, pauses_on_failure`;
+
 const LOCK_RUNNING = sql(
   "live_lock_running",
-  `select id, scheduled_at, schedule_id, tenant_id, class, state, guard, attempt, started_at, fence, lease_until,
-          cancel_requested_at, tells_end, pauses_on_failure
-     from live_run where id = any($1::uuid[]) and guard is not null order by id for update`,
+  `select ${ENDING_COLUMNS} from live_run where id = any($1::uuid[]) and guard is not null order by id for update`,
 );
+
+/** What a claim needs to know of a run: whether it may start, what it is to do, and, where it ends there, its end. */
+export type ClaimableRun = EndingRun &
+  Pick<
+    LiveRun,
+    | "revision"
+    | "content"
+    | "not_before"
+    | "due_at"
+    | "admitted_at"
+    | "start_deadline"
+    | "held_by"
+    | "deadline_at"
+    | "own_work"
+  >;
+
+const LOCK_CLAIMABLE = sql(
+  "live_lock_claimable",
+  `select ${ENDING_COLUMNS}, revision, content, not_before, due_at, admitted_at, start_deadline, held_by, deadline_at,
+          own_work
+     from live_run where id = any($1::uuid[]) order by id for update skip locked`,
+);
+
+/** Locks those runs of a claim that nobody else holds. What is missing is locked or gone: `readLiveRuns` tells which. */
+export async function lockClaimable(tx: Queryable, ids: readonly Uuid[]): Promise<Map<Uuid, ClaimableRun>> {
+  return new Map((await tx.query<ClaimableRun>(LOCK_CLAIMABLE, [ids])).map((row) => [row.id, row]));
+}
 
 /** Locks rows that are running, if they are there at all, waiting: they have a guard, so the first round finds them. */
 export async function lockRunning(tx: Queryable, ids: readonly Uuid[]): Promise<Map<Uuid, EndingRun>> {
