@@ -46,6 +46,9 @@ export function createScanner(options: {
   let mask = bucketMask([]);
   let leasedAt = Number.NEGATIVE_INFINITY;
   let overdueAt = Number.NEGATIVE_INFINITY;
+  /** Catch-up has half of the time: as long as it took it rests, since what is on time needs workers and database, too. */
+  let restUntilMs = Number.NEGATIVE_INFINITY;
+  const isResting = () => clock.monotonic() < restUntilMs;
   /** Database clock minus process clock: only for deciding when to look. */
   let aheadMs = 0;
   const troubles = createTroubles(clock);
@@ -122,16 +125,17 @@ export function createScanner(options: {
       const told = await findToldSchedules(authority, mask, LOOK);
       let { did, stillDue: more } = await settle([...new Set([...onTime, ...told])]);
       more ||= told.length > 0;
-      if (onTime.length < LOOK && clock.monotonic() - overdueAt >= OVERDUE_EVERY_MS) {
+      if (onTime.length < LOOK && clock.monotonic() - overdueAt >= OVERDUE_EVERY_MS && !isResting()) {
         const late = [
           ...(await findDueLate(authority, databaseNow - OVERDUE_MS, mask, LOOK)),
           ...(await findFaultySchedules(authority, LOOK)),
         ];
-        const untilMs = Math.max(startedMs + PASS_MS, clock.monotonic() + LATE_LEAST_MS);
+        const lateMs = clock.monotonic();
+        const untilMs = Math.max(startedMs + PASS_MS, lateMs + LATE_LEAST_MS);
         const settled = await settle(late, untilMs, latePace);
         did += settled.did;
         if (late.length < LOOK && !settled.stillDue) overdueAt = clock.monotonic();
-        else more = true;
+        else if (settled.did > 0) restUntilMs = 2 * clock.monotonic() - lateMs;
       } else more ||= onTime.length === LOOK;
       const next = await findNextInstant(authority, mask, databaseNow);
       aheadMs = next.nowAt - clock.now();
@@ -139,7 +143,12 @@ export function createScanner(options: {
       if (more && did > 0) return { did, more };
       // A holder that is ending right now leaves its cursor due: look again in a moment, not in a loop.
       if (did === 0 && onTime.length + told.length > 0) return { did, more: false, nextAt: clock.now() + 5 };
-      return { did, more: false, nextAt: next.nextDueAt === null ? undefined : next.nextDueAt - aheadMs };
+      const restMs = restUntilMs - clock.monotonic();
+      const nextAt = Math.min(
+        next.nextDueAt === null ? Number.POSITIVE_INFINITY : next.nextDueAt - aheadMs,
+        restMs > 0 ? clock.now() + restMs : Number.POSITIVE_INFINITY,
+      );
+      return { did, more: false, nextAt: nextAt === Number.POSITIVE_INFINITY ? undefined : nextAt };
     },
     leave: () => dismissScanner(authority, id),
   };
