@@ -1,12 +1,14 @@
 import { execFileSync } from "node:child_process";
 import { cpus, totalmem } from "node:os";
 import { BURST, burst } from "./burst.ts";
+import { calendar } from "./calendar.ts";
 import { OUTAGE, outage } from "./outage.ts";
 import { peers } from "./peers.ts";
 
 /**
  * `npm run bench -- burst|peers [--runs N] [--tenants N] [--workers N] [--slots N] [--warmup N] [--json]`,
  * `npm run bench -- outage [--schedules N] [--on-time N] [--tenants N] [--workers N] [--slots N] [--json]`.
+ * `npm run bench -- calendar [--json]`.
  * Exits 1 when a run was lost, doubled or is unaccounted for.
  */
 const [name, ...args] = process.argv.slice(2);
@@ -28,6 +30,7 @@ const options = {
 const BENCHES: Record<string, () => Promise<{ ok: boolean }>> = {
   burst: () => burst(options),
   peers: () => peers(options),
+  calendar,
   outage: () =>
     outage({
       tenants: option("tenants", OUTAGE.tenants),
