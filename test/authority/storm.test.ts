@@ -17,6 +17,7 @@ import { resumeSchedule } from "../../src/authority/schedules/resume-schedule.ts
 import { reviseSchedule } from "../../src/authority/schedules/revise-schedule.ts";
 import type { Overlap } from "../../src/domain/definition.ts";
 import { PunctualError } from "../../src/kernel/errors.ts";
+import { randomFrom } from "../support/random.ts";
 import { createWorld, definitionOf, type World } from "../support/world.ts";
 
 const OVERLAPS: Overlap[] = [
@@ -29,17 +30,7 @@ const OVERLAPS: Overlap[] = [
   { policy: "allow" },
 ];
 
-/** Mulberry32: the same seed is the same storm, but for the order in which PostgreSQL serves it. */
-function chanceOf(seed: number): () => number {
-  let a = seed;
-  return () => {
-    a = (a + 0x6d2b79f5) | 0;
-    let t = Math.imul(a ^ (a >>> 15), 1 | a);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
-}
-
+/** The same seed is the same storm, but for the order in which PostgreSQL serves it. */
 describe("everything at once", () => {
   let world: World;
   beforeAll(async () => {
@@ -81,7 +72,7 @@ describe("everything at once", () => {
       );
       for (const one of schedules) await world.makeDue(one.id, 2500);
       const sessions = [world.another(), world.another(), world.another(), world.another()];
-      await Promise.all(sessions.map((authority, i) => storm(authority, chanceOf(seed * 100 + i), schedules, 160)));
+      await Promise.all(sessions.map((authority, i) => storm(authority, randomFrom(seed * 100 + i), schedules, 160)));
       await world.check();
       const codes = await Promise.all(
         sessions.map(async (authority) =>

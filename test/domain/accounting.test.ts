@@ -9,6 +9,7 @@ import {
 import type { Place } from "../../src/domain/placement.ts";
 import { windowOffset } from "../../src/domain/placement.ts";
 import { newestBefore } from "../../src/domain/planning/look-back.ts";
+import { randomFrom } from "../support/random.ts";
 
 /**
  * Whatever the window, the calendar, the policy, the outage and the bounds of plans: every nominal instant is one run, one
@@ -19,17 +20,6 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const T0 = Date.UTC(2026, 4, 4);
-
-/** Mulberry32: the same stories every time. */
-function chanceOf(seed: number): () => number {
-  let a = seed;
-  return () => {
-    a = (a + 0x6d2b79f5) | 0;
-    let t = Math.imul(a ^ (a >>> 15), 1 | a);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
-}
 
 type Next = (at: number) => number | null;
 
@@ -88,7 +78,7 @@ function linksOf(plan: MaterializationPlan): Link[] {
 
 describe("every nominal instant is accounted for exactly once", () => {
   it.each(Array.from({ length: 200 }, (_, seed) => [seed]))("story %i", (seed) => {
-    const chance = chanceOf(seed);
+    const chance = randomFrom(seed);
     const pick = <T>(all: readonly T[]): T => all[Math.floor(chance() * all.length)]!;
     const next = pick(RULES);
     const place = chance() < 0.5 ? calendarOf(chance) : undefined;

@@ -8,11 +8,11 @@ import { createRelay } from "../../src/loops/relay.ts";
 import { createScanner } from "../../src/loops/scanner.ts";
 import { createWindows } from "../../src/loops/windows.ts";
 import { startHintWorld } from "../hints/world.ts";
+import { randomFrom } from "../support/random.ts";
 import { redisAvailable, testRedis } from "../support/redis.ts";
 import { allSucceed, startNode, until } from "../support/system.ts";
 import { createWorld } from "../support/world.ts";
 import { createLedger } from "./ledger.ts";
-import { randomFrom } from "./random.ts";
 
 const SCHEDULES = 50;
 const MINUTES = 10;

@@ -2,6 +2,7 @@ import { appendFileSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
+import { randomFrom } from "../support/random.ts";
 import { redisAvailable, testRedis } from "../support/redis.ts";
 import {
   allSucceed,
@@ -17,7 +18,6 @@ import {
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { createWorld } from "../support/world.ts";
 import { createLedger } from "./ledger.ts";
-import { randomFrom } from "./random.ts";
 
 const redis = redisAvailable ? testRedis() : undefined;
 

@@ -25,6 +25,7 @@ import type { Definition } from "../../src/domain/definition.ts";
 import { PunctualError } from "../../src/kernel/errors.ts";
 import { findSchedule } from "../../src/store/reads/schedules.ts";
 import { checkInvariants } from "../support/invariants.ts";
+import { randomFrom } from "../support/random.ts";
 import { definitionOf, type World } from "../support/world.ts";
 import { pickRule, SPAN } from "./literal-rules.ts";
 import { Crash, type Setting } from "./setting.ts";
@@ -48,7 +49,7 @@ export class Play {
   readonly #setting: Setting;
   readonly #seed: number;
   readonly #acts: readonly Act[];
-  #state: number;
+  readonly #chance: () => number;
   #schedules: Truth[] = [];
   #gone: Truth[] = [];
   #startedAt = 0;
@@ -58,7 +59,7 @@ export class Play {
     this.#world = world;
     this.#setting = setting;
     this.#seed = seed;
-    this.#state = seed;
+    this.#chance = randomFrom(seed);
     const acts: Act[] = [
       { weight: 14, name: "time", play: () => this.#pass(this.#upTo(90 * SECOND)) },
       { weight: 8, name: "minutes", play: () => this.#pass(this.#upTo(20 * MINUTE)) },
@@ -346,7 +347,7 @@ export class Play {
 
   #definition(): { definition: Definition; inForce: RuleInForce } {
     const now = this.#setting.now();
-    const literal = pickRule(() => this.#chance(), now);
+    const literal = pickRule(this.#chance, now);
     const whole = Math.ceil(now / SECOND) * SECOND;
     const startAt = this.#chance() < 0.15 ? whole + this.#upTo(4 * HOUR) : undefined;
     const endAt = this.#chance() < 0.15 ? whole + this.#upTo(30 * HOUR) + 5 * HOUR : undefined;
@@ -393,14 +394,6 @@ export class Play {
 
   #tell(what: string): void {
     this.history.push(`seed ${this.#seed} ${what}`);
-  }
-
-  /** Mulberry32. */
-  #chance(): number {
-    this.#state = (this.#state + 0x6d2b79f5) | 0;
-    let t = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
   }
 
   #pick<T>(items: readonly T[]): T {
