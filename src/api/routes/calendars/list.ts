@@ -4,6 +4,7 @@ import { READERS } from "../../context.ts";
 import { afterSchema, limitSchema } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
 import { listedCalendarSchema, presentListedCalendar } from "../../present/calendar.ts";
+import { pageAnswer, replyWithPage } from "../../present/page.ts";
 import { defineRoute } from "../../route.ts";
 
 export const listCalendarsRoute = defineRoute({
@@ -14,15 +15,7 @@ export const listCalendarsRoute = defineRoute({
   roles: READERS,
   params: noFields,
   query: z.strictObject({ limit: limitSchema, after: afterSchema }),
-  answer: {
-    kind: "ok",
-    description: "A page",
-    schema: z.strictObject({
-      items: z.array(listedCalendarSchema),
-      next: z.string().nullable(),
-      source: z.literal("authority"),
-    }),
-  },
+  answer: pageAnswer(listedCalendarSchema),
   problems: ["invalid-cursor"],
   async handle({ query }, context, caller) {
     const list = JSON.stringify(["calendars", caller.tenantId]);
@@ -31,8 +24,11 @@ export const listCalendarsRoute = defineRoute({
       limit: query.limit + 1,
       ...(afterName === undefined ? {} : { afterName }),
     });
-    const items = rows.slice(0, query.limit);
-    const next = rows.length > items.length ? context.cursors.write(list, [items.at(-1)!.name]) : null;
-    return { kind: "ok", body: { items: items.map(presentListedCalendar), next, source: "authority" } };
+    return replyWithPage(context, list, {
+      rows,
+      limit: query.limit,
+      positionOf: (row) => row.name,
+      present: presentListedCalendar,
+    });
   },
 });

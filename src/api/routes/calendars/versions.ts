@@ -3,6 +3,7 @@ import { listCalendarVersions } from "../../../store/reads/calendars.ts";
 import { READERS } from "../../context.ts";
 import { afterSchema, limitSchema } from "../../input/fields.ts";
 import { listedCalendarSchema, presentListedCalendar } from "../../present/calendar.ts";
+import { pageAnswer, replyWithPage } from "../../present/page.ts";
 import { defineRoute } from "../../route.ts";
 import { calendarParams, noSuchCalendar } from "./params.ts";
 
@@ -15,15 +16,7 @@ export const listCalendarVersionsRoute = defineRoute({
   roles: READERS,
   params: calendarParams,
   query: z.strictObject({ limit: limitSchema, after: afterSchema }),
-  answer: {
-    kind: "ok",
-    description: "A page",
-    schema: z.strictObject({
-      items: z.array(listedCalendarSchema),
-      next: z.string().nullable(),
-      source: z.literal("authority"),
-    }),
-  },
+  answer: pageAnswer(listedCalendarSchema),
   problems: ["not-found", "invalid-cursor"],
   async handle({ params, query }, context, caller) {
     const list = JSON.stringify(["calendar-versions", caller.tenantId, params.calendar]);
@@ -33,8 +26,11 @@ export const listCalendarVersionsRoute = defineRoute({
       ...(before === undefined ? {} : { beforeVersion: before }),
     });
     if (rows.length === 0 && before === undefined) throw noSuchCalendar(params.calendar);
-    const items = rows.slice(0, query.limit);
-    const next = rows.length > items.length ? context.cursors.write(list, [items.at(-1)!.version]) : null;
-    return { kind: "ok", body: { items: items.map(presentListedCalendar), next, source: "authority" } };
+    return replyWithPage(context, list, {
+      rows,
+      limit: query.limit,
+      positionOf: (row) => row.version,
+      present: presentListedCalendar,
+    });
   },
 });

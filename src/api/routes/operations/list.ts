@@ -5,6 +5,7 @@ import { READERS } from "../../context.ts";
 import { afterSchema, limitSchema } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
 import { operationSchema, presentOperation } from "../../present/operation.ts";
+import { pageAnswer, replyWithPage } from "../../present/page.ts";
 import { getScheduleId } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";
 
@@ -21,15 +22,7 @@ export const listOperationsRoute = defineRoute({
     limit: limitSchema,
     after: afterSchema,
   }),
-  answer: {
-    kind: "ok",
-    description: "A page",
-    schema: z.strictObject({
-      items: z.array(operationSchema),
-      next: z.string().nullable(),
-      source: z.literal("authority"),
-    }),
-  },
+  answer: pageAnswer(operationSchema),
   problems: ["invalid-cursor", "not-found"],
   async handle({ query }, context, caller) {
     const { state, limit } = query;
@@ -43,8 +36,6 @@ export const listOperationsRoute = defineRoute({
       ...(state === undefined ? {} : { state }),
       ...(scheduleId === undefined ? {} : { scheduleId }),
     });
-    const items = rows.slice(0, limit);
-    const next = rows.length > items.length ? context.cursors.write(list, [items.at(-1)!.id]) : null;
-    return { kind: "ok", body: { items: items.map(presentOperation), next, source: "authority" } };
+    return replyWithPage(context, list, { rows, limit, positionOf: (row) => row.id, present: presentOperation });
   },
 });

@@ -5,6 +5,7 @@ import { READERS } from "../../context.ts";
 import { afterSchema, limitSchema } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
 import { storedKey } from "../../input/request-key.ts";
+import { pageAnswer, replyWithPage } from "../../present/page.ts";
 import { presentSchedule, scheduleSchema } from "../../present/schedule.ts";
 import { fieldProblem, Problem } from "../../problem.ts";
 import { defineRoute } from "../../route.ts";
@@ -28,15 +29,7 @@ export const listSchedulesRoute = defineRoute({
     limit: limitSchema,
     after: afterSchema,
   }),
-  answer: {
-    kind: "ok",
-    description: "A page",
-    schema: z.strictObject({
-      items: z.array(scheduleSchema),
-      next: z.string().nullable(),
-      source: z.literal("authority"),
-    }),
-  },
+  answer: pageAnswer(scheduleSchema),
   problems: ["invalid-cursor", "not-accepted"],
   async handle({ query }, context, caller) {
     if (query.requestKey !== undefined) {
@@ -58,12 +51,12 @@ export const listSchedulesRoute = defineRoute({
       ...(query.fault === undefined ? {} : { fault: query.fault === "true" }),
       ...(query.label === undefined ? {} : { label: readLabel(query.label) }),
     });
-    const items = rows.slice(0, query.limit);
-    const next = rows.length > items.length ? context.cursors.write(list, [items.at(-1)!.id]) : null;
-    return {
-      kind: "ok",
-      body: { items: items.map((view) => presentSchedule(view, context.zones)), next, source: "authority" },
-    };
+    return replyWithPage(context, list, {
+      rows,
+      limit: query.limit,
+      positionOf: (row) => row.id,
+      present: (row) => presentSchedule(row, context.zones),
+    });
   },
 });
 

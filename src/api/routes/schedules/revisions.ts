@@ -2,6 +2,7 @@ import { z } from "zod";
 import { listRevisions } from "../../../store/reads/schedules.ts";
 import { READERS } from "../../context.ts";
 import { afterSchema, limitSchema, scheduleParams } from "../../input/fields.ts";
+import { pageAnswer, replyWithPage } from "../../present/page.ts";
 import { presentRevision, revisionSchema } from "../../present/schedule.ts";
 import { getSchedule } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";
@@ -14,15 +15,7 @@ export const listRevisionsRoute = defineRoute({
   roles: READERS,
   params: scheduleParams,
   query: z.strictObject({ limit: limitSchema, after: afterSchema }),
-  answer: {
-    kind: "ok",
-    description: "A page",
-    schema: z.strictObject({
-      items: z.array(revisionSchema),
-      next: z.string().nullable(),
-      source: z.literal("authority"),
-    }),
-  },
+  answer: pageAnswer(revisionSchema),
   problems: ["not-found", "invalid-cursor"],
   async handle({ params, query }, context, caller) {
     const { id } = await getSchedule(context, caller, params.schedule);
@@ -32,8 +25,11 @@ export const listRevisionsRoute = defineRoute({
       limit: query.limit + 1,
       ...(before === undefined ? {} : { beforeRevision: before }),
     });
-    const items = rows.slice(0, query.limit);
-    const next = rows.length > items.length ? context.cursors.write(list, [items.at(-1)!.revision]) : null;
-    return { kind: "ok", body: { items: items.map(presentRevision), next, source: "authority" } };
+    return replyWithPage(context, list, {
+      rows,
+      limit: query.limit,
+      positionOf: (row) => row.revision,
+      present: presentRevision,
+    });
   },
 });
