@@ -28,7 +28,6 @@ export async function runAttempt(tools: AttemptTools, attempt: HeldAttempt): Pro
   const startedMs = clock.monotonic();
   const staged: Outputs = new Map();
   const outcome = await executeHandler(tools.registry, grant.job, contextOf(tools, attempt, staged), grant.payload);
-  attempt.settled = true;
   const seconds = (clock.monotonic() - startedMs) / 1000;
   tools.observe(grant.class, seconds * 1000);
   metrics.duration.observe(

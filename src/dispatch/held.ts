@@ -16,8 +16,6 @@ export type HeldAttempt = {
   readonly deadlineMs: number;
   /** What its handler last said of its progress and no heartbeat has carried yet: storable JSON text. */
   progress: string | undefined;
-  /** Its handler has settled: what remains is the report. */
-  settled: boolean;
 };
 
 /** The attempts of this process by run; a fence that is not here is nobody's business any more. */

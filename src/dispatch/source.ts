@@ -14,7 +14,7 @@ export type Hint = {
   fetched?: FetchedHint;
 };
 
-/** Where hints come from. `again` is when it is worth asking again (process clock); undefined: when woken. */
+/** Where hints come from. `againAt` is when it is worth asking again (process clock); undefined: when woken. */
 export type Source = {
   take(class_: string, slots: number): Promise<{ hints: Hint[]; againAt?: number | undefined }>;
   /** Their claims have committed. */

@@ -109,7 +109,6 @@ export function createWorker(options: WorkerOptions): Worker {
         renewedMs: nowMs,
         deadlineMs,
         progress: undefined,
-        settled: false,
       };
       held.add(attempt);
       slots.take(grant.class, 1);

@@ -9,9 +9,9 @@ const BATCH = 1_000;
 const EVERY_MS = 30_000;
 
 /**
- * Puts right what no verb should ever leave behind, under the verbs' own locks: runs that wait without an intent,
- * ends that no schedule was told of, guards that nobody holds while runs wait for them, running counts that drifted. Each repair is counted and logged:
- * one that happens is a bug somewhere.
+ * Puts right what no verb should ever leave behind, under the verbs' own locks: runs that wait without an intent, ends
+ * that no schedule was told of, guards that nobody holds while runs wait for them, running counts that drifted. Each
+ * repair is counted and logged: one that happens is a bug somewhere.
  */
 export function createReconciler(options: { authority: Authority }): Pass {
   const { authority } = options;
