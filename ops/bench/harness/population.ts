@@ -27,6 +27,7 @@ export async function plantSchedules(
     overlap: { policy: "forbid" },
     misfire: { policy: "latest", graceMs: 60_000, maxCatchUp: 100 },
   });
+  const content = digestOf(`${definition}\n{}`);
   await admin.query(
     `with t as (select id, row_number() over (order by name) - 1 as n from tenant),
           s as (select overlay(overlay(gen_random_uuid()::text placing '8' from 15 for 1) placing '8' from 20 for 1)::uuid as id, i
@@ -40,13 +41,13 @@ export async function plantSchedules(
     `insert into schedule_revision (schedule_id, revision, actor, created_at, definition, payload, content)
      select id, 1, 'bench', clock_timestamp(), $1::json, '{}', $2 from schedule
        on conflict do nothing`,
-    [definition, digestOf(`${definition}\n{}`)],
+    [definition, content],
   );
   await admin.query(
     `insert into schedule_cursor (schedule_id, tenant_id, revision, next_run_at, next_due_at, chain_started_at, tz_version, parser_version, content)
      select id, tenant_id, 1, $1::timestamptz, $1::timestamptz, clock_timestamp(), '2026f', 1, $2 from schedule order by id
        on conflict do nothing`,
-    [dueAt.toISOString(), digestOf(`${definition}\n{}`)],
+    [dueAt.toISOString(), content],
   );
   await admin.query("vacuum (analyze) schedule, schedule_revision, schedule_cursor, tenant");
   await admin.query("checkpoint");

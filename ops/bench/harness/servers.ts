@@ -38,7 +38,7 @@ export async function readStatements(admin: pg.Pool): Promise<string[]> {
   await admin.query("create extension if not exists pg_stat_statements");
   const { rows } = await admin.query(
     `select calls, round(total_exec_time) as exec_ms, round(total_plan_time) as plan_ms, plans,
-            round(shared_blks_hit / greatest(calls, 1)) as hit, left(regexp_replace(query, 's+', ' ', 'g'), 110) as query
+            round(shared_blks_hit / greatest(calls, 1)) as hit, left(regexp_replace(query, '\\s+', ' ', 'g'), 110) as query
        from pg_stat_statements order by total_exec_time + total_plan_time desc limit 25`,
   );
   return rows.map(
