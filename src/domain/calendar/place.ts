@@ -3,20 +3,12 @@ import type { Definition } from "../definition.ts";
 import type { Placement } from "../placement.ts";
 import { DAY_SECONDS, dateOf } from "../recurrence/civil.ts";
 import type { CompiledRule } from "../recurrence/compiled.ts";
+import { isInstantOf } from "../recurrence/next.ts";
 import { offsetAt, type Zone } from "../recurrence/zone.ts";
 import type { ZoneSource } from "../recurrence/zone-source.ts";
 import type { Calendar } from "./compile.ts";
 import type { CalendarUse } from "./definition.ts";
-import {
-  instantOfWall,
-  instantsOfWall,
-  instantsWithin,
-  isInstantOf,
-  type Member,
-  membersOf,
-  skippedUpTo,
-  wallOf,
-} from "./wall.ts";
+import { instantOfWall, instantsOfWall, instantsWithin, type Member, membersOf, skippedUpTo, wallOf } from "./wall.ts";
 
 /** A schedule's rule with the calendars it uses, each as it stands. */
 export type ScheduleCalendars = {

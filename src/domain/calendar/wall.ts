@@ -1,9 +1,9 @@
 import { DAY_SECONDS } from "../recurrence/civil.ts";
-import { type CompiledRule, type CompiledSingle, FIRST_INSTANT } from "../recurrence/compiled.ts";
-import { nextMatch } from "../recurrence/cron/pattern.ts";
+import type { CompiledRule, CompiledSingle } from "../recurrence/compiled.ts";
+import { matches, nextMatch } from "../recurrence/cron/pattern.ts";
 import { nextAfter } from "../recurrence/next.ts";
 import type { Rule } from "../recurrence/rule.ts";
-import { firstReading, offsetAt, segmentAt, type Zone } from "../recurrence/zone.ts";
+import { firstReading, gapBefore, offsetAt, segmentAt, type Zone } from "../recurrence/zone.ts";
 import type { ZoneSource } from "../recurrence/zone-source.ts";
 
 /** A rule, or one of those an `anyOf` joins, with the zone whose clock it reads; undefined: elapsed time, or instants. */
@@ -18,10 +18,6 @@ export function membersOf(rule: Rule, compiled: CompiledRule, zones: ZoneSource)
   });
 }
 
-export function isInstantOf(rule: CompiledRule, at: number): boolean {
-  return at >= FIRST_INSTANT && nextAfter(rule, at - 1) === at;
-}
-
 /**
  * The wall time (seconds) that an instant of the member stands for: what the wall shows or, of a fixed time that fell
  * into a gap, the time that was skipped.
@@ -29,20 +25,17 @@ export function isInstantOf(rule: CompiledRule, at: number): boolean {
 export function wallOf({ rule }: Member, zone: Zone, at: number): number {
   const t = Math.floor(at / 1000);
   const shown = t + offsetAt(zone, t);
-  if (rule.kind !== "cron" || rule.zone !== zone || rule.timing !== "fixed" || matches(shown)) return shown;
+  if (rule.kind !== "cron" || rule.zone !== zone || rule.timing !== "fixed") return shown;
+  if (matches(rule.pattern, shown)) return shown;
   const k = segmentAt(zone, t);
-  const skipped = skippedOnEntering(zone, k);
+  const skipped = gapBefore(zone, k);
   if (skipped === undefined) return shown;
   // gap: shift
   const unmoved = t + zone.offsets[k - 1]!;
-  if (unmoved >= skipped.from && unmoved < skipped.until && matches(unmoved)) return unmoved;
+  if (unmoved >= skipped.from && unmoved < skipped.to && matches(rule.pattern, unmoved)) return unmoved;
   // gap: first
-  const first = t === zone.at[k] ? nextMatch(rule.pattern, skipped.from, skipped.until) : Number.POSITIVE_INFINITY;
+  const first = t === zone.at[k] ? nextMatch(rule.pattern, skipped.from, skipped.to) : Number.POSITIVE_INFINITY;
   return first === Number.POSITIVE_INFINITY ? shown : first;
-
-  function matches(wall: number): boolean {
-    return rule.kind === "cron" && nextMatch(rule.pattern, wall, wall + 1) === wall;
-  }
 }
 
 /** The instants (epoch ms) that may stand for a wall time: each pass of it, and where a gap leaves or moves it to. */
@@ -60,17 +53,12 @@ export function instantOfWall(zone: Zone, wall: number, ms: number): number {
 }
 
 /** A stretch of wall time (seconds), its end exclusive. */
-export type Stretch = { readonly from: number; readonly until: number };
+type Stretch = { readonly from: number; readonly to: number };
 
 /** The wall times that the gap skipped that ends at just this instant (epoch ms); undefined: none does. */
 export function skippedUpTo(zone: Zone, at: number): Stretch | undefined {
   const k = segmentAt(zone, at / 1000);
-  return zone.at[k] === at / 1000 ? skippedOnEntering(zone, k) : undefined;
-}
-
-function skippedOnEntering(zone: Zone, k: number): Stretch | undefined {
-  const until = zone.at[k]! + zone.offsets[k]!;
-  return k > 0 && zone.highEnds[k]! < until ? { from: zone.highEnds[k]!, until } : undefined;
+  return zone.at[k] === at / 1000 ? gapBefore(zone, k) : undefined;
 }
 
 /** More instants are not looked at, in a stretch of some hours: a rule of every second. */
@@ -78,7 +66,7 @@ const MOST_WITHIN = 1000;
 
 /** The rule's instants (epoch ms) in the stretch, so many days before it. */
 export function instantsWithin(rule: CompiledSingle, zone: Zone, stretch: Stretch, days: number): number[] {
-  const untilAt = firstReading(zone, stretch.until - days * DAY_SECONDS) * 1000;
+  const untilAt = firstReading(zone, stretch.to - days * DAY_SECONDS) * 1000;
   const found: number[] = [];
   let at = nextAfter(rule, firstReading(zone, stretch.from - days * DAY_SECONDS) * 1000 - 1);
   for (; at !== null && at < untilAt && found.length < MOST_WITHIN; at = nextAfter(rule, at)) found.push(at);

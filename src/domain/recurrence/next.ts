@@ -13,6 +13,11 @@ export function nextAfter(rule: CompiledRule, afterAt: number): number | null {
   return next <= LAST_INSTANT ? next : null;
 }
 
+/** Whether the rule names just this instant (epoch ms). */
+export function isInstantOf(rule: CompiledRule, at: number): boolean {
+  return nextAfter(rule, at - 1) === at;
+}
+
 function nextOf(rule: CompiledRule, afterAt: number): number {
   if (rule.kind !== "anyOf") return nextOfSingle(rule, afterAt);
   let first = Number.POSITIVE_INFINITY;

@@ -6,7 +6,7 @@
 import { DAY_SECONDS } from "./civil.ts";
 import { nextMatch, type WallPattern } from "./cron/pattern.ts";
 import type { Gap, Overlap } from "./rule.ts";
-import { firstReading, highestWall, segmentAt, segmentEnd, type Zone } from "./zone.ts";
+import { firstReading, gapBefore, highestWall, segmentAt, segmentEnd, type Zone } from "./zone.ts";
 
 /** A fixed time in its ordinary policy: skipped times run when the gap ends, repeated times in their first pass. */
 export function nextFixed(pattern: WallPattern, zone: Zone, t: number, until: number): number {
@@ -54,10 +54,11 @@ export const LONGEST_GAP = 2 * DAY_SECONDS;
 
 /** The first run owed to the wall times that were skipped on entering segment `k`. */
 function skippedBefore(pattern: WallPattern, zone: Zone, k: number, t: number, gap: Gap): number {
-  const at = zone.at[k]!;
-  const [from, to] = [zone.highEnds[k]!, at + zone.offsets[k]!];
-  if (gap === "skip" || !(from < to) || k === 0) return Number.POSITIVE_INFINITY;
+  const skipped = gap === "skip" ? undefined : gapBefore(zone, k);
+  if (skipped === undefined) return Number.POSITIVE_INFINITY;
+  const { from, to } = skipped;
   if (gap === "first") {
+    const at = zone.at[k]!;
     return at > t && nextMatch(pattern, from, to) !== Number.POSITIVE_INFINITY ? at : Number.POSITIVE_INFINITY;
   }
   const before = zone.offsets[k - 1]!;

@@ -86,6 +86,14 @@ export function segmentEnd(zone: Zone, k: number): number {
   return zone.at[k + 1] ?? Number.POSITIVE_INFINITY;
 }
 
+/** What the clocks skip when segment `k` begins: wall seconds from (inclusive) and to (exclusive); undefined for nothing. */
+export function gapBefore(zone: Zone, k: number): { readonly from: number; readonly to: number } | undefined {
+  if (k === 0) return undefined;
+  const from = zone.highEnds[k]!;
+  const to = zone.at[k]! + zone.offsets[k]!;
+  return from < to ? { from, to } : undefined;
+}
+
 /** Seconds east of UTC at `t` (epoch seconds). */
 export function offsetAt(zone: Zone, t: number): number {
   return zone.offsets[segmentAt(zone, t - cyclesBeyond(zone, t))]!;

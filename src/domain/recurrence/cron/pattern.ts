@@ -45,6 +45,10 @@ export function nextMatch(pattern: WallPattern, from: number, until: number): nu
   return found < until ? found : Number.POSITIVE_INFINITY;
 }
 
+export function matches(pattern: WallPattern, wall: number): boolean {
+  return nextMatch(pattern, wall, wall + 1) === wall;
+}
+
 function nextMatchUnbounded(pattern: WallPattern, from: number, until: number): number {
   const today = Math.floor(from / DAY_SECONDS);
   let { year, month, day } = dateOf(today);

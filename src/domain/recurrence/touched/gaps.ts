@@ -1,20 +1,12 @@
 /** The wall times of a pattern that a clock change skips. */
 import { nextMatch, type WallPattern } from "../cron/pattern.ts";
-import type { Zone } from "../zone.ts";
+import { gapBefore, type Zone } from "../zone.ts";
 
 /** How many skipped times are named; a whole day can hold 86,400. */
 const NAMED_AT_MOST = 3;
 
 /** Wall seconds, in order; `hasMore` where others of the same gap are not named. */
 export type SkippedTimes = { readonly walls: readonly number[]; readonly hasMore: boolean };
-
-/** What the clocks skip when segment `k` begins: wall seconds from (inclusive) and to (exclusive); undefined for nothing. */
-export function gapBefore(zone: Zone, k: number): { readonly from: number; readonly to: number } | undefined {
-  if (k === 0) return undefined;
-  const from = zone.highEnds[k]!;
-  const to = zone.at[k]! + zone.offsets[k]!;
-  return from < to ? { from, to } : undefined;
-}
 
 /** The times of the pattern that are skipped when segment `k` begins; undefined for none. */
 export function skippedTimes(pattern: WallPattern, zone: Zone, k: number): SkippedTimes | undefined {
@@ -33,8 +25,4 @@ export function skippedTimes(pattern: WallPattern, zone: Zone, k: number): Skipp
 export function namedTimes(walls: readonly number[]): SkippedTimes | undefined {
   if (walls.length === 0) return undefined;
   return { walls: walls.slice(0, NAMED_AT_MOST), hasMore: walls.length > NAMED_AT_MOST };
-}
-
-export function matches(pattern: WallPattern, wall: number): boolean {
-  return nextMatch(pattern, wall, wall + 1) === wall;
 }

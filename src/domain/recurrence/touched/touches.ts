@@ -3,10 +3,11 @@
  * at which instants a wall time is shown), so that nothing here knows how large a change is.
  */
 import type { CompiledCron, CompiledRule } from "../compiled.ts";
-import { nextAfter } from "../next.ts";
+import { matches } from "../cron/pattern.ts";
+import { isInstantOf } from "../next.ts";
 import { LONGEST_GAP } from "../walk.ts";
-import { firstReading, segmentAt, segmentEnd, type Zone } from "../zone.ts";
-import { gapBefore, matches, namedTimes, type SkippedTimes, skippedTimes } from "./gaps.ts";
+import { firstReading, gapBefore, segmentAt, segmentEnd, type Zone } from "../zone.ts";
+import { namedTimes, type SkippedTimes, skippedTimes } from "./gaps.ts";
 
 export type Touch =
   /** Stands in for wall times that do not exist: where the gap ends (`first`), or as much later as the clocks moved. */
@@ -26,7 +27,7 @@ export function touchesOf(rule: CompiledRule, at: number): readonly Touch[] {
     const all = rule.rules.flatMap((one) => touchesOf(one, at));
     return [...new Map(all.map((touch) => [JSON.stringify(touch), touch])).values()];
   }
-  if (nextAfter(rule, at - 1) !== at) return [];
+  if (!isInstantOf(rule, at)) return [];
   if (rule.kind === "cron") return touchesOfCron(rule, at / 1000);
   return rule.kind === "dates" && rule.local !== undefined ? touchesOfMoments(rule.local, Math.floor(at / 1000)) : [];
 }
