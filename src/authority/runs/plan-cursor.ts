@@ -12,7 +12,7 @@ import type { Instant } from "../../kernel/clock.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { type CursorRow, isNextUnknown } from "../../store/rows/cursors.ts";
-import type { LiveRun } from "../../store/rows/live-runs.ts";
+import { type LiveRun, openRunOf } from "../../store/rows/live-runs.ts";
 import type { Authority } from "../authority.ts";
 import { MissingCalendar, type Placings } from "../calendars/placings.ts";
 import { revisionOf } from "../revisions.ts";
@@ -44,13 +44,7 @@ export function planCursor(
   if (cursor.next_due_at === null && cursor.fault === null) return undefined;
   const revision = authority.revisions.get(revisionOf(cursor));
   const definition = { ...revision.definition, misfire: { ...revision.definition.misfire, ...options.misfire } };
-  const runs = open.map((run) => ({
-    id: run.id,
-    scheduledAt: run.scheduled_at,
-    state: run.state,
-    guard: run.guard,
-    heldBy: run.held_by,
-  }));
+  const runs = open.map(openRunOf);
   const settings = { floorAt: options.floorAt, missedReason: options.reason ?? "misfire", existing: options.existing };
   const viewAt = (nextRunAt: Instant) => ({
     scheduleId: cursor.schedule_id,

@@ -9,7 +9,7 @@ import { writeAudit } from "../../store/rows/audit.ts";
 import type { CursorRow } from "../../store/rows/cursors.ts";
 import { endRuns } from "../../store/rows/endings.ts";
 import { markCancelRequested } from "../../store/rows/live-marks.ts";
-import { lockOpenRunsOf } from "../../store/rows/live-runs.ts";
+import { lockOpenRunsOf, openRunOf } from "../../store/rows/live-runs.ts";
 import { type RequestKey, takeRequestKey } from "../../store/rows/request-keys.ts";
 import { findRunState } from "../../store/rows/run-state.ts";
 import type { Authority } from "../authority.ts";
@@ -80,13 +80,7 @@ async function bearNow(
   const scheduledAt = instantOf(runId);
 
   const open = bySchedule.get(scheduleId) ?? [];
-  const seen = open.map((run) => ({
-    id: run.id,
-    scheduledAt: run.scheduled_at,
-    state: run.state,
-    guard: run.guard,
-    heldBy: run.held_by,
-  }));
+  const seen = open.map(openRunOf);
   const plan = planOverlap(scheduleId, definition.overlap, seen, [{ id: runId, scheduledAt }]);
   if (plan.skipped.length > 0) return undefined;
   const guard = plan.born[0]!.guard;

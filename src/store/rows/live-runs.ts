@@ -1,5 +1,5 @@
 import type { Fence } from "../../domain/fence.ts";
-import type { Concern } from "../../domain/overlap.ts";
+import type { Concern, OpenRun } from "../../domain/overlap.ts";
 import type { HeldBy, Lane, LiveState } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
@@ -40,6 +40,11 @@ export type LiveRun = {
   /** If it fails, its schedule hears of it and is paused. */
   pauses_on_failure: boolean;
 };
+
+/** As much of it as an overlap policy decides by. */
+export function openRunOf(run: LiveRun): OpenRun {
+  return { id: run.id, scheduledAt: run.scheduled_at, state: run.state, guard: run.guard, heldBy: run.held_by };
+}
 
 export const LIVE_COLUMNS = `id, scheduled_at, schedule_id, tenant_id, class, lane, revision, content, state, guard, not_before, due_at,
   admitted_at, started_at, start_deadline, attempt, budget_from, budget_attempt, interruptions, expiries, held_by,

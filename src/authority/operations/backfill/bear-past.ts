@@ -9,7 +9,7 @@ import { deriveRunId } from "../../../kernel/ids.ts";
 import type { Transaction } from "../../../store/database.ts";
 import { insertRuns } from "../../../store/rows/births.ts";
 import type { CursorRow } from "../../../store/rows/cursors.ts";
-import { lockOpenRunsOf } from "../../../store/rows/live-runs.ts";
+import { lockOpenRunsOf, openRunOf } from "../../../store/rows/live-runs.ts";
 import { addBackfilled, carryAttempts, reopenSkips } from "../../../store/rows/operations/backfill.ts";
 import type { Authority } from "../../authority.ts";
 import { lookAgain } from "../../refusal.ts";
@@ -39,13 +39,7 @@ export async function bearPast(
     id: deriveRunId(scheduleId, "schedule", one.at),
     scheduledAt: one.at,
   }));
-  const seen = (open.get(scheduleId) ?? []).map((run) => ({
-    id: run.id,
-    scheduledAt: run.scheduled_at,
-    state: run.state,
-    guard: run.guard,
-    heldBy: run.held_by,
-  }));
+  const seen = (open.get(scheduleId) ?? []).map(openRunOf);
   const runs = planOverlap(scheduleId, overlap, seen, births).born.map(
     ({ birth, guard }): NewRun => ({
       id: birth.id,
