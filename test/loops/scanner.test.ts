@@ -4,12 +4,9 @@ import { bucketMask, bucketsOf } from "../../src/domain/rendezvous.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { BUCKETS, bucketOf, mintId, type Uuid } from "../../src/kernel/ids.ts";
 import { createLoop } from "../../src/kernel/loop.ts";
-import { publishNothing } from "../../src/loops/publish-marked.ts";
-import { createScanner } from "../../src/loops/scanner.ts";
-import { createWindows } from "../../src/loops/windows.ts";
 import { dueSchedule, until } from "../support/system.ts";
 import { createWorld, type World } from "../support/world.ts";
-import { withClock } from "./scanning.ts";
+import { scannerOf, withClock } from "./scanning.ts";
 
 let world: World;
 
@@ -20,14 +17,6 @@ afterEach(async () => {
   await world.check();
   await world.close();
 });
-
-/** A scanner of its own process, without Redis. */
-function scannerOf(authority: Authority = world.authority, id: Uuid = mintId(Date.now(), 0)) {
-  const windows = createWindows(authority, { available: () => false });
-  return { id, ...createScanner({ authority, id, windows, publishMarked: publishNothing }) };
-}
-
-const signal = new AbortController().signal;
 
 async function runsOf(scheduleId?: Uuid): Promise<number> {
   const { rows } = await world.admin.query(
@@ -65,8 +54,8 @@ function dueOnce(dueAgoMs: number): Promise<Uuid> {
 
 test("a scanner knows the next instant to the millisecond, and sleeps until then, not for a poll interval", async () => {
   const id = await dueOnce(-2_000);
-  const scanner = scannerOf();
-  const { did, nextAt } = await scanner.pass(signal);
+  const scanner = scannerOf(world.authority);
+  const { did, nextAt } = await scanner.pass();
   expect(did).toBe(0);
   const { rows } = await world.admin.query("select next_due_at from schedule_cursor where schedule_id = $1", [id]);
   expect(Math.abs(nextAt! - rows[0].next_due_at.getTime())).toBeLessThan(50);
@@ -102,7 +91,7 @@ test("what became due while the scanner looked elsewhere is found in its next mo
       },
     },
   };
-  const { did, nextAt } = await scannerOf(authority).pass(signal);
+  const { did, nextAt } = await scannerOf(authority).pass();
   expect(did).toBe(0);
   expect(nextAt).toBeDefined();
   expect(nextAt! - systemClock.now()).toBeLessThan(100);
@@ -113,14 +102,14 @@ test("two scanners on the same buckets make every instant once", async () => {
   // Both believe to be alone.
   const first = scannerOf(world.authority);
   const second = scannerOf(world.another());
-  await first.pass(signal);
+  await first.pass();
   await world.admin.query("delete from scanner");
-  await second.pass(signal);
+  await second.pass();
   await world.admin.query("delete from scanner");
   for (const id of ids) expect(await runsOf(id)).toBe(1);
 
   const more = await dueSchedules(40, 0);
-  await Promise.all([first.pass(signal), second.pass(signal), first.pass(signal), second.pass(signal)]);
+  await Promise.all([first.pass(), second.pass(), first.pass(), second.pass()]);
   for (const id of more) expect(await runsOf(id)).toBe(1);
   expect((await world.outbox()).flatMap((row) => row.runs)).toHaveLength(80);
 });
@@ -140,12 +129,12 @@ test("live scanners share the buckets out, none twice; one that comes or goes mo
 });
 
 test("a scanner that dies leaves its buckets to the others when its lease ends, and what is overdue by two seconds before", async () => {
-  const dead = scannerOf();
+  const dead = scannerOf(world.authority);
   let elapsedMs = 0;
   const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + elapsedMs };
   const heir = scannerOf({ ...world.authority, clock });
-  await dead.pass(signal);
-  await heir.pass(signal);
+  await dead.pass();
+  await heir.pass();
   const ofDead = new Set(bucketsOf(dead.id, [dead.id, heir.id]));
   const ids = await dueSchedules(40, -3_600_000);
   const orphans = ids.filter((id) => ofDead.has(bucketOf(id)));
@@ -156,7 +145,7 @@ test("a scanner that dies leaves its buckets to the others when its lease ends, 
   await makeDue([old!], 2_500);
 
   elapsedMs = 2_000;
-  await heir.pass(signal);
+  await heir.pass();
   for (const id of ids) expect(await runsOf(id)).toBe(orphans.includes(id) && id !== old ? 0 : 1);
 
   // Its lease has ended.
@@ -164,18 +153,18 @@ test("a scanner that dies leaves its buckets to the others when its lease ends, 
     dead.id,
   ]);
   elapsedMs = 5_000;
-  await heir.pass(signal);
+  await heir.pass();
   for (const id of ids) expect(await runsOf(id)).toBe(1);
 });
 
 test("work that is overdue is taken by whoever comes, also out of another's buckets", async () => {
-  const owner = scannerOf();
+  const owner = scannerOf(world.authority);
   const other = scannerOf(world.another());
-  await owner.pass(signal);
-  await other.pass(signal);
+  await owner.pass();
+  await other.pass();
   const ids = await dueSchedules(10, 15_000);
   const fresh = scannerOf(world.another());
-  await fresh.pass(signal);
+  await fresh.pass();
   expect(await runsOf()).toBe(ids.length);
 });
 
@@ -188,7 +177,7 @@ test("a schedule that cannot be computed does not stop the others, and its known
     [bad, JSON.stringify({ kind: "cron", expression: "0 0 * * *", zone: "Mars/Olympus" })],
   );
   const scanner = scannerOf(world.another());
-  await scanner.pass(signal);
+  await scanner.pass();
   for (const id of [bad, ...good]) expect(await runsOf(id)).toBe(1);
   const { rows } = await world.admin.query(
     "select fault is not null as faulty, next_due_at from schedule_cursor where schedule_id = $1",
@@ -208,12 +197,12 @@ test("a stranger's lock on one waiting run holds up its own schedule only", asyn
   const stranger = await world.stranger();
   await stranger.query("select 1 from live_run where id = $1 for update", [waiter.id]);
   const before = await runsOf(one);
-  const scanner = scannerOf();
-  await scanner.pass(signal);
+  const scanner = scannerOf(world.authority);
+  await scanner.pass();
   for (const id of neighbours) expect(await runsOf(id)).toBe(1);
   expect(await runsOf(one)).toBe(before);
   await stranger.rollback();
-  await scanner.pass(signal);
+  await scanner.pass();
   expect(await runsOf(one)).toBeGreaterThan(before);
 });
 
@@ -233,11 +222,11 @@ test("a schedule that the database refuses stops nobody else, and is left out fo
     if new.schedule_id = '${bad}' then raise exception 'refused' using errcode = '22003'; end if; return new; end $$`);
   await world.admin.query("create trigger refuse_one before insert on run for each row execute function refuse_one()");
   const scanner = scannerOf(authority);
-  await scanner.pass(signal);
+  await scanner.pass();
   for (const id of good) expect(await runsOf(id)).toBe(1);
   expect(errors).toEqual(["a schedule cannot be materialized"]);
   calls = 0;
-  await scanner.pass(signal);
+  await scanner.pass();
   expect(calls).toBe(0);
   await world.admin.query("drop trigger refuse_one on run");
 });
@@ -252,7 +241,7 @@ test("a schedule that takes longer than a deadline stops nobody else", async () 
   await until(
     "the others have their runs",
     async () => {
-      await scanner.pass(signal);
+      await scanner.pass();
       return (await runsOf(good[0])) === 1 && (await runsOf(good[1])) === 1;
     },
     20_000,
@@ -274,11 +263,11 @@ test("catch-up of many schedules is paced, a share of each a pass, and goes on a
   await makeDue(ids, 1_500_000);
   const { authority, set } = withClock(world.authority);
   const scanner = scannerOf(authority);
-  await scanner.pass(signal);
+  await scanner.pass();
   for (const id of ids) expect(await runsOf(id)).toBeLessThanOrEqual(250);
   for (let did = 1; did > 0; ) {
     set.elapsedMs += 2_000;
-    ({ did } = await scanner.pass(signal));
+    ({ did } = await scanner.pass());
   }
   for (const id of ids) expect(await runsOf(id)).toBeGreaterThan(1400);
 }, 60_000);
@@ -299,12 +288,12 @@ test("a process clock that steps forward past thousands of future instants does 
     monotonic: () => systemClock.monotonic() + monotonicMs,
   };
   const scanner = scannerOf({ ...world.authority, clock });
-  await scanner.pass(signal);
+  await scanner.pass();
   stepMs = 12 * 3_600_000;
   monotonicMs = 2_001;
-  expect(await scanner.pass(signal)).toMatchObject({ did: 0, more: false });
+  expect(await scanner.pass()).toMatchObject({ did: 0, more: false });
   // And it knows the database's time again at once.
-  const { nextAt } = await scanner.pass(signal);
+  const { nextAt } = await scanner.pass();
   expect(Math.abs(nextAt! - clock.now() - 6 * 3_600_000)).toBeLessThan(60_000);
   await world.admin.query("delete from schedule_cursor where schedule_id <> $1", [first]);
 });

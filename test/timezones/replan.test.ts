@@ -3,7 +3,6 @@ import { leaveToRelay } from "../../src/authority/runs/bear.ts";
 import { materialize } from "../../src/authority/runs/materialize.ts";
 import { pauseSchedule } from "../../src/authority/schedules/pause-schedule.ts";
 import { resumeSchedule } from "../../src/authority/schedules/resume-schedule.ts";
-import { followAdoption } from "../../src/authority/timezones/pin-zones.ts";
 import { adoptBehindTheBack, tzVersion } from "../support/tz-versions.ts";
 import { createWorld, type World } from "../support/world.ts";
 import * as scene from "./scenes.ts";
@@ -19,17 +18,12 @@ afterEach(async () => {
   await world.close();
 });
 
-async function adopt(version: string): Promise<void> {
-  await adoptBehindTheBack(world, version);
-  await followAdoption(world.authority, world.db);
-}
-
 describe("a local appointment under another tz database", () => {
   test("clocks turn out to be behind: what is due by the old data is only moved, and runs at its true instant", async () => {
     await scene.startUnder(world, ahead, behind);
     const oldAt = scene.minutesFromNow(0);
     const id = await scene.scheduleDue(world, scene.dailyAt(oldAt, ahead), oldAt);
-    await adopt("2025c");
+    await scene.adopt(world, "2025c");
     expect((await world.materialize([id])).runs).toBe(0);
     const cursor = await scene.cursorOf(world, id);
     expect([cursor.next_run_at, cursor.next_due_at]).toEqual([new Date(oldAt + HOUR), new Date(oldAt + HOUR)]);
@@ -42,7 +36,7 @@ describe("a local appointment under another tz database", () => {
     const ranAt = scene.minutesFromNow(0);
     const id = await scene.scheduleDue(world, scene.dailyAt(ranAt, ahead), ranAt);
     await world.materialize([id]);
-    await adopt("2025c");
+    await scene.adopt(world, "2025c");
     await world.makeDue(id); // whatever wakes it
     await world.materialize([id]);
     const cursor = await scene.cursorOf(world, id);
@@ -55,7 +49,7 @@ describe("a local appointment under another tz database", () => {
     const oldAt = scene.minutesFromNow(50);
     const misfire = { policy: "latest" as const, graceMs: 60_000, maxCatchUp: 100 };
     const id = await scene.scheduleDue(world, scene.dailyAt(oldAt, behind), oldAt, { misfire });
-    await adopt("2026f");
+    await scene.adopt(world, "2026f");
     const done = await world.materialize([id]);
     expect(done.runs).toBe(1);
     expect(await scene.instantsOf(world, id)).toEqual([oldAt - HOUR]);
@@ -67,7 +61,7 @@ describe("a local appointment under another tz database", () => {
     const ranAt = scene.minutesFromNow(-1);
     const id = await scene.scheduleDue(world, scene.dailyAt(ranAt, behind), ranAt);
     await world.materialize([id]);
-    await adopt("2026f");
+    await scene.adopt(world, "2026f");
     await world.makeDue(id);
     await world.materialize([id]);
     const cursor = await scene.cursorOf(world, id);
@@ -91,7 +85,7 @@ describe("a local appointment under another tz database", () => {
     const id = await scene.scheduleDue(world, rule, ranAt, { misfire, overlap: { policy: "allow" } });
     await world.materialize([id]);
     expect(await scene.instantsOf(world, id)).toEqual([ranAt]);
-    await adopt("2026f");
+    await scene.adopt(world, "2026f");
     while ((await world.materialize([id])).stillDue);
     // Those 20, 40 and 60 minutes later by the clock were passed over when it turned out to be an hour ahead.
     expect(await scene.instantsOf(world, id)).toEqual([ranAt, ranAt + 1, ranAt + 2, ranAt + 3]);
@@ -159,7 +153,7 @@ describe("several processes", () => {
     const held = world.faults.hold("materialize:cursors-locked");
     const settling = world.materialize([id]);
     await held.arrived;
-    await adopt("2025c");
+    await scene.adopt(world, "2025c");
     expect(world.authority.tzVersion).toBe("2025c");
     held.release();
     expect((await settling).runs).toBe(1);
@@ -189,7 +183,7 @@ describe("what an adoption leaves alone", () => {
     await scene.startUnder(world, ahead, behind);
     const id = await world.newSchedule({ rule: { kind: "cron", expression: "0 9 * * *", zone: "Europe/Berlin" } });
     const before = await scene.cursorOf(world, id);
-    await adopt("2025c");
+    await scene.adopt(world, "2025c");
     await world.materialize([id]);
     expect(await scene.cursorOf(world, id)).toEqual(before);
     await world.makeDue(id);
@@ -203,7 +197,7 @@ describe("what an adoption leaves alone", () => {
     const id = await scene.scheduleDue(world, scene.dailyAt(oldAt, ahead), oldAt + DAY);
     await pauseSchedule(world.authority, { tenantId: world.tenantId, actor: "test", scheduleId: id });
     await world.admin.query("update schedule_cursor set next_run_at = $1", [new Date(oldAt)]);
-    await adopt("2025c");
+    await scene.adopt(world, "2025c");
     await resumeSchedule(world.authority, { tenantId: world.tenantId, actor: "test", scheduleId: id });
     const cursor = await scene.cursorOf(world, id);
     expect([cursor.next_due_at, cursor.tz_version]).toEqual([new Date(oldAt + HOUR), "2025c"]);
@@ -215,7 +209,7 @@ describe("what an adoption leaves alone", () => {
     const oldAt = scene.minutesFromNow(0);
     const id = await scene.scheduleDue(world, scene.dailyAt(oldAt + 5 * 60_000, ahead), oldAt + 5 * 60_000);
     await pauseSchedule(world.authority, { tenantId: world.tenantId, actor: "test", scheduleId: id });
-    await adopt("2025c");
+    await scene.adopt(world, "2025c");
     await world.materialize([id]);
     const paused = await scene.cursorOf(world, id);
     expect([paused.next_due_at, paused.next_run_at]).toEqual([null, new Date(oldAt + 5 * 60_000 + HOUR)]);
@@ -231,7 +225,7 @@ test("data of before that nobody has any more: what is remembered of the last ru
   const id = await scene.scheduleDue(world, scene.dailyAt(ranAt, ahead), ranAt);
   await world.materialize([id]);
   await world.admin.query("update schedule_cursor set tz_version = '2019a'");
-  await adopt("2025c");
+  await scene.adopt(world, "2025c");
   await world.makeDue(id);
   await world.materialize([id]);
   expect((await scene.cursorOf(world, id)).next_run_at).toEqual(new Date(ranAt + DAY + HOUR));
@@ -251,7 +245,7 @@ test("rules that read no clock do not mind: what they wait for stays, though nob
   );
   await world.admin.query("update schedule_cursor set tz_version = '2019a' where schedule_id = $1", [once]);
   const before = [await scene.cursorOf(world, interval), await scene.cursorOf(world, once)];
-  await adopt("2025c");
+  await scene.adopt(world, "2025c");
   await world.materialize([interval, once]);
   expect([await scene.cursorOf(world, interval), await scene.cursorOf(world, once)]).toEqual(before);
 });
@@ -268,7 +262,7 @@ test("two adoptions without a run between them: what was served under the first 
     ["2027a", 1.5 * HOUR],
     ["2026f", 0],
   ] as const) {
-    await adopt(version);
+    await scene.adopt(world, version);
     await world.makeDue(id);
     await world.materialize([id]);
     expect((await scene.cursorOf(world, id)).next_run_at, version).toEqual(new Date(ranAt + DAY + laterMs));

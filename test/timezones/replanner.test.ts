@@ -25,11 +25,6 @@ afterEach(async () => {
   await world.close();
 });
 
-async function adopt(version: string): Promise<void> {
-  await adoptBehindTheBack(world, version);
-  await followAdoption(world.authority, world.db);
-}
-
 const never = new AbortController().signal;
 
 /** Drives it until it has nothing more to do at once; `laterMs` is how far its clock then is. */
@@ -61,7 +56,7 @@ describe("the replanner", () => {
     await scene.startUnder(world, behind, ahead);
     const oldAt = scene.minutesFromNow(3 * 60);
     const id = await scene.scheduleDue(world, scene.dailyAt(oldAt, behind), oldAt);
-    await adopt("2026f");
+    await scene.adopt(world, "2026f");
     expect(await countBehind(world.authority)).toBe(1);
     moved = [];
     expect(await replannerOf(world.authority).walk()).toBe(1);
@@ -80,7 +75,7 @@ describe("the replanner", () => {
       }),
     ];
     const before = await Promise.all(ids.map((id) => scene.cursorOf(world, id)));
-    await adopt("2026f");
+    await scene.adopt(world, "2026f");
     expect(await replannerOf(world.authority).walk()).toBe(0);
     expect(await Promise.all(ids.map((id) => scene.cursorOf(world, id)))).toEqual(before);
   });
@@ -94,7 +89,7 @@ describe("the replanner", () => {
       const one = n % 3 === 0 ? { ...rule, zone: "Canada/Pacific" } : rule;
       ids.push(await scene.scheduleDue(world, n % 4 === 0 ? ({ kind: "anyOf", rules: [one] } as never) : one, at));
     }
-    await adopt("2026f");
+    await scene.adopt(world, "2026f");
     const replanner = replannerOf(world.authority);
     expect(await replanner.walk()).toBe(12);
     expect(await replanner.walk()).toBe(0);
@@ -103,14 +98,14 @@ describe("the replanner", () => {
 
   test("is done when a walk finds nothing that began after every process had noticed; another adoption begins anew", async () => {
     await scene.startUnder(world, behind, ahead);
-    await adopt("2026f");
+    await scene.adopt(world, "2026f");
     const replanner = replannerOf(world.authority);
     await replanner.walk();
     expect(await isReplanned()).toBe(false);
     replanner.laterMs(61_000);
     await replanner.walk();
     expect(await isReplanned()).toBe(true);
-    await adopt("2026f");
+    await scene.adopt(world, "2026f");
     expect(await isReplanned()).toBe(false);
   });
 
@@ -118,7 +113,7 @@ describe("the replanner", () => {
     await scene.startUnder(world, behind, ahead);
     const oldAt = scene.minutesFromNow(3 * 60);
     const id = await scene.scheduleDue(world, scene.dailyAt(oldAt, behind), oldAt);
-    await adopt("2026f");
+    await scene.adopt(world, "2026f");
     const stranger = await world.stranger();
     await stranger.query("select from schedule_cursor where schedule_id = $1 for update", [id]);
     const replanner = replannerOf(world.authority);
@@ -155,7 +150,7 @@ describe("B18 (3) a zone that the adopted data does not have", () => {
     const at = scene.minutesFromNow(3 * 60);
     const bad = await scene.scheduleDue(world, scene.dailyAt(at, behind), at);
     const good = await world.newSchedule({ rule: { kind: "cron", expression: "* * * * *", zone: "Europe/Berlin" } });
-    await adopt("2027a");
+    await scene.adopt(world, "2027a");
     await replannerOf(world.authority).walk();
     const flagged = await scene.cursorOf(world, bad);
     expect(flagged.fault).toBe('zone "America/Vancouver": The time zone database (2027a) has no zone of this name.');
@@ -164,7 +159,7 @@ describe("B18 (3) a zone that the adopted data does not have", () => {
     expect((await world.materialize([bad, good])).runs).toBe(1);
     // Tried again and still at fault; then the zone is back.
     expect((await scene.cursorOf(world, bad)).fault).toBe(flagged.fault);
-    await adopt("2025c");
+    await scene.adopt(world, "2025c");
     await world.materialize([bad]);
     expect(await scene.cursorOf(world, bad)).toMatchObject({
       fault: null,
@@ -177,14 +172,14 @@ describe("B18 (3) a zone that the adopted data does not have", () => {
     await scene.startUnder(world, behind, without);
     const at = scene.minutesFromNow(0);
     const id = await scene.scheduleDue(world, scene.dailyAt(at, behind), at);
-    await adopt("2027a");
+    await scene.adopt(world, "2027a");
     expect((await world.materialize([id])).runs).toBe(1);
     expect((await world.materialize([id])).runs).toBe(0);
     expect(await scene.cursorOf(world, id)).toMatchObject({
       next_run_at: null,
       fault: expect.stringContaining("no zone of this name"),
     });
-    await adopt("2025c");
+    await scene.adopt(world, "2025c");
     await world.admin.query("update schedule_cursor set fault_retry_at = clock_timestamp()");
     await world.materialize([id]);
     expect(await scene.cursorOf(world, id)).toMatchObject({ fault: null, next_run_at: new Date(at + scene.DAY) });

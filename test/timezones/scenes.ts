@@ -1,9 +1,9 @@
 import type { TzData } from "../../src/app/tz-data.ts";
 import type { Authority } from "../../src/authority/authority.ts";
-import { pinZones } from "../../src/authority/timezones/pin-zones.ts";
+import { followAdoption, pinZones } from "../../src/authority/timezones/pin-zones.ts";
 import { toLocal } from "../../src/domain/recurrence/local.ts";
 import type { Uuid } from "../../src/kernel/ids.ts";
-import { candidateOf, tzVersion } from "../support/tz-versions.ts";
+import { adoptBehindTheBack, candidateOf, tzVersion } from "../support/tz-versions.ts";
 import type { World } from "../support/world.ts";
 
 /**
@@ -22,6 +22,12 @@ export const DAY = 24 * HOUR;
 export async function startUnder(world: World, adopted: TzData, candidate: TzData): Promise<void> {
   await pinZones(world.authority, candidateOf(adopted));
   await pinZones(world.another(), candidateOf(candidate));
+}
+
+/** The version is adopted, and the world's own process has noticed. */
+export async function adopt(world: World, version: string): Promise<void> {
+  await adoptBehindTheBack(world, version);
+  await followAdoption(world.authority, world.db);
 }
 
 /** Another process that goes by what is adopted. */
