@@ -28,14 +28,14 @@ const FURTHEST_DAYS = 366;
 
 /** `calendars` are those the definition names, in its order. */
 export function useCalendars(
-  definition: Pick<Definition, "rule" | "startAt" | "endAt" | "calendars">,
+  definition: Pick<Definition, "startAt" | "endAt" | "calendars">,
   rule: CompiledRule,
   calendars: readonly Calendar[],
   zones: ZoneSource,
 ): ScheduleCalendars {
   return {
     rule,
-    members: membersOf(definition.rule, rule, zones),
+    members: membersOf(rule),
     uses: (definition.calendars ?? []).map((use, n) => ({ calendar: calendars[n]!, onExcluded: use.onExcluded })),
     zones,
     startAt: definition.startAt === undefined ? Number.NEGATIVE_INFINITY : Date.parse(definition.startAt),

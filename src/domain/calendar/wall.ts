@@ -2,20 +2,19 @@ import { DAY_SECONDS } from "../recurrence/civil.ts";
 import type { CompiledRule, CompiledSingle } from "../recurrence/compiled.ts";
 import { matches, nextMatch } from "../recurrence/cron/pattern.ts";
 import { nextAfter } from "../recurrence/next.ts";
-import type { Rule } from "../recurrence/rule.ts";
 import { firstReading, gapBefore, offsetAt, segmentAt, type Zone } from "../recurrence/zone.ts";
-import type { ZoneSource } from "../recurrence/zone-source.ts";
 
 /** A rule, or one of those an `anyOf` joins, with the zone whose clock it reads; undefined: elapsed time, or instants. */
 export type Member = { readonly rule: CompiledSingle; readonly zone: Zone | undefined };
 
-export function membersOf(rule: Rule, compiled: CompiledRule, zones: ZoneSource): Member[] {
-  const written = rule.kind === "anyOf" ? rule.rules : [rule];
-  const made = compiled.kind === "anyOf" ? compiled.rules : [compiled];
-  return made.map((one, n) => {
-    const name = (written[n] as { zone?: string }).zone;
-    return { rule: one, zone: name === undefined ? undefined : zones.findZone(name) };
-  });
+export function membersOf(rule: CompiledRule): Member[] {
+  const singles = rule.kind === "anyOf" ? rule.rules : [rule];
+  return singles.map((one) => ({ rule: one, zone: zoneRead(one) }));
+}
+
+function zoneRead(rule: CompiledSingle): Zone | undefined {
+  if (rule.kind === "cron") return rule.zone;
+  return rule.kind === "dates" ? rule.local?.zone : undefined;
 }
 
 /**

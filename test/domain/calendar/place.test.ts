@@ -17,7 +17,7 @@ function calendarsOf(rule: Rule, uses: readonly Use[], more: { endAt?: string } 
   const calendars = uses.map((use, n) =>
     compileCalendar(named[n]!.name, 1, calendarDefinitionSchema.parse(use.is ?? {})),
   );
-  return useCalendars({ rule, calendars: named, ...more }, compiled.rule, calendars, zones);
+  return useCalendars({ calendars: named, ...more }, compiled.rule, calendars, zones);
 }
 
 /** A rule with calendars; answers in words what becomes of an instant. */

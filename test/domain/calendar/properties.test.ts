@@ -92,7 +92,7 @@ function settle({
   if (!compiled.ok) throw new Error(compiled.fault.message);
   const made = calendars.map((one, n) => compileCalendar(`c${n}`, 1, calendarDefinitionSchema.parse(one.is)));
   const uses = calendars.map((one, n) => ({ name: `c${n}`, onExcluded: one.onExcluded }));
-  const all = useCalendars({ rule, calendars: uses }, compiled.rule, made, zones);
+  const all = useCalendars({ calendars: uses }, compiled.rule, made, zones);
   const dueAts = new Map<number, number>();
   const settled = [];
   for (
