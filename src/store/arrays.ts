@@ -1,3 +1,4 @@
+import { UUID_PLACES } from "../kernel/ids.ts";
 import { isStorable } from "./values.ts";
 
 /**
@@ -28,24 +29,31 @@ const WIDTHS: Readonly<Partial<Record<ArrayType, number>>> = {
   timestamptz: 8,
 };
 
-const DECLARATION = /\$(\d+)::(uuid|int|smallint|bigint|boolean|timestamptz|text|jsonb)\[\]/g;
+const TYPES = Object.keys(OIDS).join("|");
+const DECLARATION = new RegExp(`\\$(\\d+)::(${TYPES})\\[\\]`, "g");
 
 /** The array types a statement declares, by parameter position (from 0). */
 export function declaredArrays(text: string): ReadonlyMap<number, ArrayType> {
   return new Map([...text.matchAll(DECLARATION)].map((match) => [Number(match[1]) - 1, match[2] as ArrayType]));
 }
 
-const TABLE = /\bunnest\(((?:\s*\$\d+::\w+\[\]\s*,?)+)\)\s+as\s+(\w+)\s*\(([\w\s,]+)\)/g;
+const TABLE = new RegExp(
+  `\\bunnest\\(((?:\\s*\\$\\d+::(?:${TYPES})\\[\\]\\s*,?)+)\\)\\s+as\\s+(\\w+)\\s*\\(([\\w\\s,]+)\\)`,
+  "g",
+);
 
 /**
  * A batch's columns, `unnest($1::uuid[], $2::int[]) as r (id, n)`, as `(select unnest($1::uuid[]) as id, …) r`: the same
  * rows, shorter columns filled up with nulls, but as a table function PostgreSQL would first put every column into a
- * store of its own (measured: twice the time of a row of nine columns).
+ * store of its own (measured: twice the time of a row of nine columns). Left as they are: arrays of other types, one of
+ * which may be more than one column, and a list of names that is not one for each array.
  */
 export function columnsTogether(text: string): string {
-  return text.replace(TABLE, (_, arrays: string, alias: string, names: string) => {
-    const columns = names.split(",").map((name) => name.trim());
-    const selected = arrays.split(",").map((array, i) => `unnest(${array.trim()}) as ${columns[i]}`);
+  return text.replace(TABLE, (table, list: string, alias: string, names: string) => {
+    const arrays = list.split(",");
+    const columns = names.split(",");
+    if (arrays.length !== columns.length) return table;
+    const selected = arrays.map((array, i) => `unnest(${array.trim()}) as ${columns[i]!.trim()}`);
     return `(select ${selected.join(", ")}) as ${alias}`;
   });
 }
@@ -151,13 +159,11 @@ for (let n = 0; n < 16; n++) {
   NIBBLES["0123456789abcdef".charCodeAt(n)] = n;
   NIBBLES["0123456789ABCDEF".charCodeAt(n)] = n;
 }
-/** Where the bytes of a uuid stand in its text. */
-const PLACES = new Uint8Array([0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34]);
 
 function putUuid(out: Uint8Array, at: number, text: string): void {
   let all = 0;
   for (let i = 0; i < 16; i++) {
-    const place = PLACES[i]!;
+    const place = UUID_PLACES[i]!;
     const high = NIBBLES[text.charCodeAt(place)]!;
     const low = NIBBLES[text.charCodeAt(place + 1)]!;
     all |= high | low;

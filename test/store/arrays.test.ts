@@ -66,4 +66,14 @@ describe("arrays sent in PostgreSQL's binary format", () => {
       { id: 3, n: null, word: "c", name: "y" },
     ]);
   });
+
+  it.each([
+    ["a row type, which is more than one column", "select * from unnest($1::tenant[]) as t (id, name)"],
+    ["fewer names than arrays", "select * from unnest($1::int[], $2::int[]) as r (a)"],
+    ["more names than arrays", "select * from unnest($1::int[]) as r (a, b)"],
+    ["numbered rows", "select * from unnest($1::int[]) with ordinality as r (a, n)"],
+    ["a remark in between", "select * from unnest($1::int[], -- b\n $2::int[]) as r (a, b)"],
+  ])("%s: the statement stays as it was written", (_, text) => {
+    expect(sql("as_written", text).text).toBe(text);
+  });
 });
