@@ -1,4 +1,4 @@
-import type { Misfire } from "../../domain/definition.ts";
+import type { Definition, Misfire } from "../../domain/definition.ts";
 import {
   bounded,
   type MaterializationPlan,
@@ -43,7 +43,7 @@ export function planCursor(
   if (!unknown && (cursor.next_run_at === null || cursor.next_run_at > nowAt)) return undefined;
   if (cursor.next_due_at === null && cursor.fault === null) return undefined;
   const revision = authority.revisions.get(revisionOf(cursor));
-  const definition = { ...revision.definition, misfire: { ...revision.definition.misfire, ...options.misfire } };
+  const definition = withMisfire(revision.definition, options.misfire);
   const runs = open.map(openRunOf);
   const settings = { floorAt: options.floorAt, missedReason: options.reason ?? "misfire", existing: options.existing };
   const viewAt = (nextRunAt: Instant) => ({
@@ -76,6 +76,10 @@ export function planCursor(
     const known = planKnownInstant(viewAt(cursor.next_run_at), definition, runs, nowAt, settings);
     return known.finished ? known : { ...known, fault };
   }
+}
+
+function withMisfire(definition: Definition, misfire: MissedAnswer["misfire"]): Definition {
+  return misfire === undefined ? definition : { ...definition, misfire: { ...definition.misfire, ...misfire } };
 }
 
 function sentenceOf({ field, found, message }: RuleFault): string {
