@@ -4,12 +4,12 @@ import { followingAt } from "../../domain/planning/told-ends.ts";
 import type { RuleFault } from "../../domain/recurrence/compile.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
-import { sql, type Transaction } from "../../store/database.ts";
+import type { Transaction } from "../../store/database.ts";
 import { findSchedule, type ScheduleView } from "../../store/reads/schedules.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
 import { findLastSettledBefore } from "../../store/rows/chains.ts";
 import { setGuards } from "../../store/rows/live-marks.ts";
-import { type LiveRun, lockEveryRunOf } from "../../store/rows/live-runs.ts";
+import { findWithOpenRuns, type LiveRun, lockEveryRunOf } from "../../store/rows/live-runs.ts";
 import { insertRevision, updateCursor, updateSchedule } from "../../store/rows/schedules.ts";
 import { handOn, letGo } from "../attempts/hand-on.ts";
 import type { Authority } from "../authority.ts";
@@ -143,7 +143,8 @@ async function planNext(
   if (after.rule.kind !== "afterCompletion") {
     return { ok: true, nextRunAt: first.nextRunAt, newChain: true, awaitsEnd: false };
   }
-  if (await hasOpenRuns(tx, now.cursor.schedule_id)) {
+  // A run that ends right now shows as open, and then its end is still to be told of.
+  if ((await findWithOpenRuns(tx, [now.cursor.schedule_id])).size > 0) {
     return { ok: true, nextRunAt: null, newChain: true, awaitsEnd: true };
   }
   // Another delay counts from the same end as the one before.
@@ -152,13 +153,6 @@ async function planNext(
   const following = followingAt(after, Math.max(endedAt, fromAt - after.rule.delayMs), lastNominalAt);
   const nextRunAt = following.kind === "at" ? Math.max(following.nextRunAt, Math.floor(fromAt) + 1) : null;
   return { ok: true, nextRunAt, newChain: true, awaitsEnd: false };
-}
-
-const FIND_OPEN = sql("revise_find_open", "select 1 from live_run where schedule_id = $1 limit 1");
-
-/** A run that ends right now shows as open, and then its end is still to be told of. */
-async function hasOpenRuns(tx: Transaction, scheduleId: Uuid): Promise<boolean> {
-  return (await tx.query(FIND_OPEN, [scheduleId])).length > 0;
 }
 
 type Seat = { id: Uuid; guard: Uuid };

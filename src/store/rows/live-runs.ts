@@ -202,6 +202,11 @@ export async function readLiveRuns(db: Queryable, ids: readonly Uuid[]): Promise
   return new Map(rows.map((row) => [row.id, row]));
 }
 
+/** Those of the schedules that have an open run. */
+export async function findWithOpenRuns(tx: Queryable, scheduleIds: readonly Uuid[]): Promise<Set<Uuid>> {
+  return new Set((await tx.query<{ id: Uuid }>(FIND_WITH_OPEN, [scheduleIds])).map((row) => row.id));
+}
+
 /**
  * The open runs of schedules whose cursors are locked, as far as their policies decide by them: holders are locked,
  * and so is all that waits where a newer run may replace it. Nothing visible is nothing to lock: only a verb that holds
@@ -217,8 +222,9 @@ export async function lockOpenRunsOf(
   const undecided = new Set<Uuid>();
   const concerned = schedules.filter((one) => one.concern !== "none");
   if (concerned.length === 0) return { open, undecided };
-  const busy = new Set(
-    (await tx.query<{ id: Uuid }>(FIND_WITH_OPEN, [concerned.map((one) => one.scheduleId)])).map((row) => row.id),
+  const busy = await findWithOpenRuns(
+    tx,
+    concerned.map((one) => one.scheduleId),
   );
   if (busy.size === 0) return { open, undecided };
   const ids = [...busy];
