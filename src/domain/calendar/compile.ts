@@ -1,4 +1,5 @@
 import { dateOf, weekdayOf } from "../recurrence/civil.ts";
+import { two } from "../recurrence/words.ts";
 import { type CalendarDefinition, readDate, WEEKDAYS } from "./definition.ts";
 
 /** A calendar made ready for looking days up. */
@@ -61,6 +62,6 @@ function find(spans: readonly Span[], day: number): string | undefined {
 }
 
 function monthAndDay(day: number): string {
-  const date = dateOf(day);
-  return `${String(date.month).padStart(2, "0")}-${String(date.day).padStart(2, "0")}`;
+  const { month, day: dayOfMonth } = dateOf(day);
+  return `${two(month)}-${two(dayOfMonth)}`;
 }

@@ -1,9 +1,10 @@
 import type { Instant } from "../../kernel/clock.ts";
 import type { Definition } from "../definition.ts";
 import type { Placement } from "../placement.ts";
-import { DAY_SECONDS, dateOf } from "../recurrence/civil.ts";
+import { DAY_SECONDS } from "../recurrence/civil.ts";
 import type { CompiledRule } from "../recurrence/compiled.ts";
 import { isInstantOf } from "../recurrence/next.ts";
+import { date } from "../recurrence/words.ts";
 import { offsetAt, type Zone } from "../recurrence/zone.ts";
 import type { ZoneSource } from "../recurrence/zone-source.ts";
 import type { Calendar } from "./compile.ts";
@@ -69,7 +70,7 @@ export function placeByCalendars(
   }
   const merged = (into: string): Placed => ({
     placement: { kind: "skip", reason: "calendar-merged" },
-    label: `calendar: moved from ${showDay(found.day)} by ${found.reason}, merged into ${into}`,
+    label: `calendar: moved from ${date(found.day)} by ${found.reason}, merged into ${into}`,
   });
   // It may be excluded all the same, where it is another member's and so another zone's date.
   if (isOwnInstant(calendars, dueAt) && exclusionOf(calendars, memberOf(calendars, dueAt), dueAt) === undefined) {
@@ -79,7 +80,7 @@ export function placeByCalendars(
   if (earlierAt !== undefined) return merged("the run moved there before");
   return {
     placement: { kind: "due", dueAt },
-    label: `calendar: moved from ${showDay(found.day)} by ${found.reason}`,
+    label: `calendar: moved from ${date(found.day)} by ${found.reason}`,
   };
 }
 
@@ -173,10 +174,4 @@ function zonesOf(calendars: ScheduleCalendars, member: Member): Set<Zone> {
 
 function timeOfDay(wall: number): number {
   return wall - Math.floor(wall / DAY_SECONDS) * DAY_SECONDS;
-}
-
-function showDay(day: number): string {
-  const { year, month, day: dayOfMonth } = dateOf(day);
-  const two = (n: number) => String(n).padStart(2, "0");
-  return `${String(year).padStart(4, "0")}-${two(month)}-${two(dayOfMonth)}`;
 }

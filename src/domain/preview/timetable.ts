@@ -1,7 +1,8 @@
 /** All that decides which instants a schedule has: its rule, its bounds, and what places its instants. */
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
-import { atNominal, type Placement, windowOffset } from "../placement.ts";
+import type { Placed } from "../calendar/place.ts";
+import { atNominal, windowOffset } from "../placement.ts";
 import type { CompiledRule } from "../recurrence/compiled.ts";
 import { nextAfter } from "../recurrence/next.ts";
 
@@ -15,8 +16,6 @@ export type Timetable = {
   place(nominalAt: Instant): Placed;
   readonly window: Window | undefined;
 };
-
-type Placed = { readonly placement: Placement; readonly label?: string };
 
 /** Spreads the runs of schedules; a schedule's own share follows from its id, which a new one has not. */
 type Window = { readonly ms: number; readonly scheduleId: Uuid | undefined };

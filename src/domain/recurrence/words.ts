@@ -1,4 +1,5 @@
 /** Numbers, lists and lengths of time in plain English. */
+import { dateOf } from "./civil.ts";
 
 /** The even distance between values all round the cycle, if there is one. */
 export function spacing(values: readonly number[], size: number): number | undefined {
@@ -49,6 +50,12 @@ export function plural(n: number, unit: string): string {
 
 export function two(n: number): string {
   return String(n).padStart(2, "0");
+}
+
+/** Such as 2026-12-25; `day` is whole days since 1970-01-01. */
+export function date(day: number): string {
+  const { year, month, day: dayOfMonth } = dateOf(day);
+  return `${String(year).padStart(4, "0")}-${two(month)}-${two(dayOfMonth)}`;
 }
 
 /** RFC 3339 in UTC, without empty milliseconds. */

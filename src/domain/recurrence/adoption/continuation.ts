@@ -10,10 +10,10 @@
  * appointments (interval-like rules) or does not read it (intervals, instants) goes on by instants, as it does through
  * every other clock change.
  */
-import { DAY_SECONDS } from "../civil.ts";
 import type { CompiledCron, CompiledRule, CompiledSingle } from "../compiled.ts";
 import { nextMatch } from "../cron/pattern.ts";
 import { nextAfter } from "../next.ts";
+import { LONGEST_GAP } from "../walk.ts";
 import { firstReading, highestWall, offsetAt, type Zone } from "../zone.ts";
 
 export type Stand = {
@@ -22,8 +22,6 @@ export type Stand = {
   /** The highest wall second that a clock in the zone had shown by then, by the data of the time; undefined: not known. */
   wallIn(zone: Zone): number | undefined;
 };
-
-const LONGEST_MOVE = 2 * DAY_SECONDS;
 
 /** The part of one rule that is left: its first instant after `from` is next; `owed` are instants that have gone by. */
 type Rest = { readonly rule: CompiledRule; readonly from: number; readonly owed: readonly number[] };
@@ -68,7 +66,7 @@ function restOfFixed(rule: CompiledCron, stand: Stand): Rest {
   const reached = rule.overlap === "first" ? highestWall(zone, t) : t + offsetAt(zone, t);
   const remembered = stand.wallIn(zone);
   // What lies further apart than any clock ever moved was not remembered of this stand.
-  const served = remembered === undefined || Math.abs(remembered - reached) > LONGEST_MOVE ? reached : remembered;
+  const served = remembered === undefined || Math.abs(remembered - reached) > LONGEST_GAP ? reached : remembered;
   const owed: number[] = [];
   for (let wall = served; ; ) {
     wall = nextMatch(pattern, wall + 1, reached + 1);

@@ -1,6 +1,6 @@
 /** Touches and omissions in plain English. */
-import { DAY_SECONDS, dateOf } from "../civil.ts";
-import { list, two } from "../words.ts";
+import { DAY_SECONDS } from "../civil.ts";
+import { date, list, two } from "../words.ts";
 import type { SkippedTimes } from "./gaps.ts";
 import type { Omission } from "./omitted.ts";
 import type { Touch } from "./touches.ts";
@@ -51,6 +51,5 @@ function timeOf(wall: number): string {
 }
 
 function dateOfWall(wall: number): string {
-  const { year, month, day } = dateOf(Math.floor(wall / DAY_SECONDS));
-  return `${String(year).padStart(4, "0")}-${two(month)}-${two(day)}`;
+  return date(Math.floor(wall / DAY_SECONDS));
 }
