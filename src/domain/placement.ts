@@ -17,6 +17,15 @@ export type Place = (nominalAt: Instant) => Placement;
 /** Without calendars a run is due at its nominal instant. */
 export const atNominal: Place = (nominalAt) => ({ kind: "due", dueAt: nominalAt });
 
+/** What is due is due that much later (ms); without an offset `place` itself. */
+export function withOffset(place: Place, offset: ((nominalAt: Instant) => number) | undefined): Place {
+  if (offset === undefined) return place;
+  return (nominalAt) => {
+    const placed = place(nominalAt);
+    return placed.kind === "due" ? { kind: "due", dueAt: placed.dueAt + offset(nominalAt) } : placed;
+  };
+}
+
 /**
  * How long after its nominal instant (whole ms, below `windowMs`) a run of a schedule with a window is due. Each schedule
  * has its own share of the window, by a hash of its id: the same for all time and whatever the release, so that a

@@ -1,6 +1,6 @@
 import type { Instant } from "../../kernel/clock.ts";
 import type { Misfire } from "../definition.ts";
-import { atNominal, type Place, type Placement } from "../placement.ts";
+import { atNominal, type Place, withOffset } from "../placement.ts";
 import type { SkipReason } from "../states.ts";
 import { type NextAfter, newestBefore, startOfNewest } from "./look-back.ts";
 
@@ -181,8 +181,7 @@ class Draft {
     this.next = next;
     this.#mostRuns = Math.min(MOST_PER_PLAN, options.mostRuns ?? MOST_PER_PLAN);
     this.hasCalendars = options.place !== undefined;
-    const { place = atNominal, offset } = options;
-    this.place = offset === undefined ? place : (at) => later(place(at), offset(at));
+    this.place = withOffset(options.place ?? atNominal, options.offset);
   }
 
   isFull(): boolean {
@@ -249,8 +248,4 @@ class Draft {
     } else this.#spans.push({ fromAt, toAt, few: [...few], instants, reason });
     this.#isContiguous = true;
   }
-}
-
-function later(placed: Placement, byMs: number): Placement {
-  return placed.kind === "due" ? { kind: "due", dueAt: placed.dueAt + byMs } : placed;
 }

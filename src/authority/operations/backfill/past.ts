@@ -2,7 +2,7 @@ import { type BackfillPolicy, judgeInstant, type Recorded, type Verdict, walkRan
 import type { Definition } from "../../../domain/definition.ts";
 import { bounded, offsetOf } from "../../../domain/materialization.ts";
 import type { Tally } from "../../../domain/operation.ts";
-import { atNominal, type Place } from "../../../domain/placement.ts";
+import { atNominal, type Place, withOffset } from "../../../domain/placement.ts";
 import type { NextAfter } from "../../../domain/planning/look-back.ts";
 import type { CompiledRule } from "../../../domain/recurrence/compile.ts";
 import { nextAfter } from "../../../domain/recurrence/next.ts";
@@ -52,16 +52,12 @@ export async function walkOf(
   const ruleNext: NextAfter = (at) => nextAfter(rule, at);
   const placings = await loadPlacings(authority, tx, [schedule]);
   const placeByCalendars = placingOf(placings, schedule, definition, rule) ?? atNominal;
-  const offset = offsetOf(scheduleId, definition, ruleNext) ?? (() => 0);
   return {
     scheduleId,
     revision,
     definition,
     next: bounded(ruleNext, definition),
-    place(at) {
-      const placed = placeByCalendars(at);
-      return placed.kind === "skip" ? placed : { kind: "due", dueAt: placed.dueAt + offset(at) };
-    },
+    place: withOffset(placeByCalendars, offsetOf(scheduleId, definition, ruleNext)),
     learn: () => placings.learn(tx),
     policy,
   };
