@@ -5,10 +5,9 @@ import type { RuleFault } from "../../domain/recurrence/compile.ts";
 import { nextAfter } from "../../domain/recurrence/next.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
-import { sql, type Transaction } from "../../store/database.ts";
+import type { Transaction } from "../../store/database.ts";
+import { readHistoryFloor } from "../../store/rows/operations/backfill.ts";
 import type { Authority } from "../authority.ts";
-
-const READ_FLOOR = sql("schedules_read_floor", "select floor_at from history_floor");
 
 /** The first instant a definition is due after `fromAt` (null: never again), or why it cannot be accepted. */
 export async function firstInstant(
@@ -29,7 +28,7 @@ export async function firstInstant(
   if (nextRunAt === null && definition.rule.kind === "once") {
     const onlyAt = next(Number.NEGATIVE_INFINITY) ?? next(0);
     if (onlyAt !== null && definition.runIfPast) {
-      const floorAt = (await tx.query<{ floor_at: Instant | null }>(READ_FLOOR))[0]?.floor_at ?? 0;
+      const floorAt = await readHistoryFloor(tx);
       if (onlyAt >= floorAt) return { ok: true, nextRunAt: onlyAt };
       const message = "lies further back than history is kept";
       const allowed = `${new Date(floorAt).toISOString()} or later`;
