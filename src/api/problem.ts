@@ -171,11 +171,17 @@ export function statusOf(code: ProblemCode): number {
 
 /** One fault of one field, as a whole problem. */
 export function fieldProblem(fault: FieldFault): Problem {
-  return new Problem("invalid-request", sentenceOf(fault), { errors: [fault] });
+  return problemOfFaults("invalid-request", [fault]);
+}
+
+/** Says the first of one or more faults and counts the others; of these the document names 50 at most. */
+export function problemOfFaults(code: ProblemCode, errors: readonly FieldFault[]): Problem {
+  const more = errors.length === 1 ? "" : ` (and ${errors.length - 1} more)`;
+  return new Problem(code, sentenceOf(errors[0]!) + more, { errors: errors.slice(0, 50) });
 }
 
 /** `rule.zone: found "Europe/Berln"; no zone of this name; allowed: …; did you mean "Europe/Berlin"?` */
-export function sentenceOf(fault: FieldFault): string {
+function sentenceOf(fault: FieldFault): string {
   const { field, message, found, allowed, didYouMean } = fault;
   // A field that is missing or unknown is all that was found.
   const saysFound = found !== undefined && !/^is (missing|not a known field)$/.test(message);

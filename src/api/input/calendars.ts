@@ -6,7 +6,7 @@ import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { findCalendars, listCalendarNames } from "../../store/reads/calendars.ts";
 import type { ApiContext } from "../context.ts";
-import { type FieldFault, Problem, sentenceOf } from "../problem.ts";
+import { type FieldFault, type Problem, problemOfFaults } from "../problem.ts";
 import { didYouMean } from "./did-you-mean.ts";
 import { showValue } from "./issues.ts";
 
@@ -52,5 +52,5 @@ export async function unknownCalendar(
     allowed: known.length === 0 ? "none: make one with PUT /v1/calendars/{name}" : shown,
     ...(meant === undefined ? {} : { didYouMean: meant }),
   };
-  return new Problem("unknown-calendar", sentenceOf(fault), { errors: [fault] });
+  return problemOfFaults("unknown-calendar", [fault]);
 }

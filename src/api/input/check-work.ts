@@ -3,7 +3,7 @@ import { compileRule, type RuleFault } from "../../domain/recurrence/compile.ts"
 import type { Rule } from "../../domain/recurrence/rule.ts";
 import type { ZoneSource } from "../../domain/recurrence/zone-source.ts";
 import type { ApiContext } from "../context.ts";
-import { type FieldFault, Problem, type ProblemCode, sentenceOf } from "../problem.ts";
+import { type FieldFault, fieldProblem, Problem, problemOfFaults } from "../problem.ts";
 import { didYouMean } from "./did-you-mean.ts";
 import { PAYLOAD_BYTES } from "./fields.ts";
 import { showValue } from "./issues.ts";
@@ -29,9 +29,9 @@ export function checkWork(context: ApiContext, work: Pick<Work, "job">, payload:
       allowed: known.map(idOf).join(", "),
       ...(meant === undefined ? {} : { didYouMean: idOf(meant) }),
     };
-    throw new Problem("unknown-job", sentenceOf(fault), { errors: [fault] });
+    throw problemOfFaults("unknown-job", [fault]);
   }
-  if (errors.length > 0) throw problemOfAll("invalid-request", errors);
+  if (errors.length > 0) throw problemOfFaults("invalid-request", errors);
 }
 
 const idOf = (job: { name: string; version: number }) => `${job.name}@${job.version}`;
@@ -44,12 +44,7 @@ export function ruleProblem(fault: RuleFault, rule: Rule, zones: ZoneSource): Pr
     const inUtc = compileRule({ ...rule, zone: "UTC" }, zones);
     if (!inUtc.ok) faults.push(inUtc.fault);
   }
-  return problemOfAll("invalid-rule", faults.map(ofRule));
-}
-
-function problemOfAll(code: ProblemCode, errors: readonly FieldFault[]): Problem {
-  const more = errors.length === 1 ? "" : ` (and ${errors.length - 1} more)`;
-  return new Problem(code, sentenceOf(errors[0]!) + more, { errors: errors.slice(0, 50) });
+  return problemOfFaults("invalid-rule", faults.map(ofRule));
 }
 
 function ofRule({ field, message, found, allowed, suggestion }: RuleFault): FieldFault {
@@ -66,18 +61,17 @@ function ofRule({ field, message, found, allowed, suggestion }: RuleFault): Fiel
 /** Refuses a zone that the tz database does not have, in the words of rules. */
 export function checkZone(zone: string, zones: ZoneSource): void {
   const compiled = compileRule({ kind: "cron", expression: "@daily", zone }, zones);
-  if (!compiled.ok) throw problemOfAll("invalid-request", [{ ...ofRule(compiled.fault), field: "zone" }]);
+  if (!compiled.ok) throw fieldProblem({ ...ofRule(compiled.fault), field: "zone" });
 }
 
 /** Fields that are fine one by one and make no sense together. */
 export function checkWindow(definition: Pick<Definition, "startAt" | "endAt">): void {
   const { startAt, endAt } = definition;
   if (startAt === undefined || endAt === undefined || Date.parse(startAt) < Date.parse(endAt)) return;
-  const fault: FieldFault = {
+  throw fieldProblem({
     field: "endAt",
     message: "is not after startAt",
     found: endAt,
     allowed: `later than ${startAt}`,
-  };
-  throw new Problem("invalid-request", sentenceOf(fault), { errors: [fault] });
+  });
 }

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { type FieldFault, Problem, sentenceOf } from "../problem.ts";
+import { type FieldFault, problemOfFaults } from "../problem.ts";
 import { didYouMean } from "./did-you-mean.ts";
 
 /** `["payload","items",3,"a b"]` → `payload.items[3]["a b"]`; the root is called by `root`. */
@@ -30,10 +30,7 @@ export function parseWith<Schema extends z.ZodType>(schema: Schema, value: unkno
   const parsed = parse(schema, value);
   if (parsed.success) return parsed.data;
   const errors = parsed.error.issues.flatMap((issue) => faultsOf(issue as SeenIssue, root));
-  const first = sentenceOf(errors[0]!);
-  throw new Problem("invalid-request", errors.length === 1 ? first : `${first} (and ${errors.length - 1} more)`, {
-    errors: errors.slice(0, 50),
-  });
+  throw problemOfFaults("invalid-request", errors);
 }
 
 /** What is wrong with `value`, the member of the body called `member`; empty when it fits. */
