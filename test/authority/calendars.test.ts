@@ -5,7 +5,7 @@ import { deleteSchedule } from "../../src/authority/schedules/delete-schedule.ts
 import { reviseSchedule } from "../../src/authority/schedules/revise-schedule.ts";
 import { type CalendarUse, calendarDefinitionSchema } from "../../src/domain/calendar/definition.ts";
 import { createWorld, definitionOf, type World } from "../support/world.ts";
-import { history, start } from "./scenes.ts";
+import { history, rangesOf, start } from "./scenes.ts";
 
 const DAY = 86_400_000;
 const EVERY_SECOND = { kind: "cron", expression: "* * * * * *", seconds: true, zone: "Etc/UTC" } as const;
@@ -45,12 +45,6 @@ describe("a schedule's calendars", () => {
     ]);
   const now = async (): Promise<number> =>
     Number((await world.admin.query("select extract(epoch from clock_timestamp()) * 1000 as now")).rows[0].now);
-  const ranges = async (scheduleId: string) =>
-    (
-      await world.admin.query("select from_at, to_at, instants, reason from skip_range where schedule_id = $1", [
-        scheduleId,
-      ])
-    ).rows;
   const dueOf = async (scheduleId: string) =>
     (
       await world.admin.query(
@@ -84,11 +78,11 @@ describe("a schedule's calendars", () => {
     const scheduleId = await secondly(exclude("holidays"), { maxRuns: 1 });
     await standAt(scheduleId, at - 9000);
     expect(await world.materialize([scheduleId])).toMatchObject({ runs: 0, skips: 1 });
-    const [range] = await ranges(scheduleId);
+    const [range] = await rangesOf(world, scheduleId);
     expect(range).toMatchObject({ from_at: new Date(at - 9000), reason: "calendar" });
     const moved = await cursor(scheduleId);
-    expect(moved).toMatchObject({ last_nominal_at: range.to_at, calendar_version: 2, runs_made: 0n });
-    expect(moved.next_run_at.getTime()).toBe(range.to_at.getTime() + 1000);
+    expect(moved).toMatchObject({ last_nominal_at: range!.to_at, calendar_version: 2, runs_made: 0n });
+    expect(moved.next_run_at.getTime()).toBe(range!.to_at.getTime() + 1000);
 
     await world.passes(moved.next_run_at.getTime() + 1);
     await world.materialize([scheduleId]);

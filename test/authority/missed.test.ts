@@ -4,10 +4,7 @@ import { pauseSchedule } from "../../src/authority/schedules/pause-schedule.ts";
 import { resumeSchedule } from "../../src/authority/schedules/resume-schedule.ts";
 import { reviseSchedule } from "../../src/authority/schedules/revise-schedule.ts";
 import { createWorld, definitionOf, type World } from "../support/world.ts";
-import { history } from "./scenes.ts";
-
-const MINUTE = 60_000;
-const EVERY_MINUTE = { kind: "cron", expression: "* * * * *", zone: "Etc/UTC" } as const;
+import { away, EVERY_MINUTE, history, MINUTE, rangesOf } from "./scenes.ts";
 
 describe("instants that were missed", () => {
   let world: World;
@@ -19,37 +16,6 @@ describe("instants that were missed", () => {
 
   const who = (scheduleId: string) => ({ tenantId: world.tenantId, actor: "test", scheduleId });
 
-  /** A minutely schedule whose scanner has been away since `minutes` whole minutes ago. Answers the first missed instant. */
-  async function away(minutes: number, change: Parameters<World["newSchedule"]>[0] = {}) {
-    const scheduleId = await world.newSchedule({
-      rule: EVERY_MINUTE,
-      overlap: { policy: "allow" },
-      misfire: { policy: "latest", graceMs: 0, maxCatchUp: 100 },
-      ...change,
-    } as never);
-    await settleInsideAMinute();
-    const { rows } = await world.admin.query(
-      `update schedule_cursor set next_run_at = date_trunc('minute', clock_timestamp()) - $2 * interval '1 minute',
-              next_due_at = date_trunc('minute', clock_timestamp()) - $2 * interval '1 minute'
-        where schedule_id = $1 returning next_run_at`,
-      [scheduleId, minutes],
-    );
-    return { scheduleId, firstAt: (rows[0].next_run_at as Date).getTime() };
-  }
-
-  /** These stories count minutes: none may begin in the last seconds of one. */
-  async function settleInsideAMinute() {
-    const left = MINUTE - (Date.now() % MINUTE);
-    if (left < 3000) await world.passes(Date.now() + left);
-  }
-
-  const ranges = async (scheduleId: string) =>
-    (
-      await world.admin.query(
-        "select from_at, to_at, instants, reason from skip_range where schedule_id = $1 order by from_at",
-        [scheduleId],
-      )
-    ).rows;
   const next = async (scheduleId: string) =>
     (
       (await world.admin.query("select next_run_at from schedule_cursor where schedule_id = $1", [scheduleId])).rows[0]
@@ -57,19 +23,19 @@ describe("instants that were missed", () => {
     ).getTime();
 
   it("latest: one run for the newest, one range for the rest, the next in the future", async () => {
-    const { scheduleId, firstAt } = await away(500);
+    const { scheduleId, firstAt } = await away(world, 500);
     expect(await world.materialize([scheduleId])).toMatchObject({ runs: 1, skips: 1 });
     expect(await history(world, scheduleId)).toMatchObject([
       { scheduled_at: new Date(firstAt + 500 * MINUTE), state: "queued", trigger: "catch-up" },
     ]);
-    expect(await ranges(scheduleId)).toEqual([
+    expect(await rangesOf(world, scheduleId)).toEqual([
       { from_at: new Date(firstAt), to_at: new Date(firstAt + 499 * MINUTE), instants: 500n, reason: "misfire" },
     ]);
     expect(await next(scheduleId)).toBe(firstAt + 501 * MINUTE);
   });
 
   it("skip: no run; up to three contiguous instants are rows of their own", async () => {
-    const { scheduleId, firstAt } = await away(2, { misfire: { policy: "skip", graceMs: 0, maxCatchUp: 1 } });
+    const { scheduleId, firstAt } = await away(world, 2, { misfire: { policy: "skip", graceMs: 0, maxCatchUp: 1 } });
     expect(await world.materialize([scheduleId])).toMatchObject({ runs: 0, skips: 3 });
     expect(await history(world, scheduleId)).toMatchObject(
       [0, 1, 2].map((n) => ({
@@ -78,16 +44,16 @@ describe("instants that were missed", () => {
         skip_reason: "misfire",
       })),
     );
-    expect(await ranges(scheduleId)).toEqual([]);
+    expect(await rangesOf(world, scheduleId)).toEqual([]);
   });
 
   it("all: the oldest run, up to the limit, on the late lane; the rest is a range", async () => {
-    const { scheduleId, firstAt } = await away(20, { misfire: { policy: "all", graceMs: 0, maxCatchUp: 5 } });
+    const { scheduleId, firstAt } = await away(world, 20, { misfire: { policy: "all", graceMs: 0, maxCatchUp: 5 } });
     expect(await world.materialize([scheduleId])).toMatchObject({ runs: 5, skips: 1 });
     const runs = await history(world, scheduleId);
     expect(runs.map((run) => run.scheduled_at.getTime())).toEqual([0, 1, 2, 3, 4].map((n) => firstAt + n * MINUTE));
     expect(new Set(runs.map((run) => run.trigger))).toEqual(new Set(["catch-up"]));
-    expect(await ranges(scheduleId)).toMatchObject([
+    expect(await rangesOf(world, scheduleId)).toMatchObject([
       { from_at: new Date(firstAt + 5 * MINUTE), to_at: new Date(firstAt + 20 * MINUTE), instants: 16n },
     ]);
     expect(
@@ -98,13 +64,13 @@ describe("instants that were missed", () => {
   });
 
   it("late by less than the grace simply runs, whatever the policy", async () => {
-    const { scheduleId } = await away(2, { misfire: { policy: "skip", graceMs: 10 * MINUTE, maxCatchUp: 1 } });
+    const { scheduleId } = await away(world, 2, { misfire: { policy: "skip", graceMs: 10 * MINUTE, maxCatchUp: 1 } });
     expect(await world.materialize([scheduleId])).toMatchObject({ runs: 3, skips: 0 });
     expect((await history(world, scheduleId)).every((run) => run.trigger === "schedule")).toBe(true);
   });
 
   it("what lies below the floor of history is a range, however little it is", async () => {
-    const { scheduleId, firstAt } = await away(1);
+    const { scheduleId, firstAt } = await away(world, 1);
     const { rows } = await world.admin.query("select floor_at from history_floor");
     const floorAt = (rows[0].floor_at as Date).getTime();
     await world.admin.query(
@@ -113,7 +79,7 @@ describe("instants that were missed", () => {
       [scheduleId, floorAt - 2 * MINUTE],
     );
     await world.materialize([scheduleId]);
-    const [below, above] = await ranges(scheduleId);
+    const [below, above] = await rangesOf(world, scheduleId);
     expect(below).toMatchObject({
       from_at: new Date(floorAt - 2 * MINUTE),
       to_at: new Date(floorAt - MINUTE),
@@ -125,7 +91,7 @@ describe("instants that were missed", () => {
   });
 
   async function paused(minutes: number, change: Parameters<World["newSchedule"]>[0] = {}) {
-    const { scheduleId } = await away(0, change);
+    const { scheduleId } = await away(world, 0, change);
     await pauseSchedule(world.authority, who(scheduleId));
     const { rows } = await world.admin.query(
       `update schedule_cursor set next_run_at = date_trunc('minute', clock_timestamp()) - $2 * interval '1 minute', last_nominal_at = null
@@ -157,7 +123,7 @@ describe("instants that were missed", () => {
       plan,
       schedule: { status: "active", nextRunAt: firstAt + 11 * MINUTE },
     });
-    for (const range of await ranges(scheduleId)) expect(range.reason).toBe("paused");
+    for (const range of await rangesOf(world, scheduleId)) expect(range.reason).toBe("paused");
     expect(await resumeSchedule(world.authority, who(scheduleId))).toMatchObject({ kind: "not-paused" });
   });
 
@@ -185,7 +151,7 @@ describe("instants that were missed", () => {
     const change = { definition: definitionOf({ rule: { kind: "cron", expression: "0 0 1 1 *", zone: "Etc/UTC" } }) };
     const revised = await reviseSchedule(world.authority, { ...who(scheduleId), expectedRevision: 1, change });
     expect(revised).toMatchObject({ kind: "revised", schedule: { status: "paused", nextDueAt: null } });
-    expect(await ranges(scheduleId)).toEqual([
+    expect(await rangesOf(world, scheduleId)).toEqual([
       { from_at: new Date(firstAt), to_at: new Date(firstAt + 10 * MINUTE), instants: 11n, reason: "paused" },
     ]);
     expect(await resumeSchedule(world.authority, who(scheduleId))).toMatchObject({ plan: { runs: 0, skipped: 0 } });
@@ -194,7 +160,7 @@ describe("instants that were missed", () => {
   it("a deletion in a pause does not swallow what fell into it", async () => {
     const { scheduleId, firstAt } = await paused(10);
     expect(await deleteSchedule(world.authority, who(scheduleId))).toMatchObject({ kind: "deleted" });
-    expect(await ranges(scheduleId)).toEqual([
+    expect(await rangesOf(world, scheduleId)).toEqual([
       { from_at: new Date(firstAt), to_at: new Date(firstAt + 10 * MINUTE), instants: 11n, reason: "paused" },
     ]);
     expect(await history(world, scheduleId)).toEqual([]);
@@ -208,13 +174,13 @@ describe("instants that were missed", () => {
       change: { payload: { new: true } },
     });
     expect(await next(scheduleId)).toBe(firstAt);
-    expect(await ranges(scheduleId)).toEqual([]);
+    expect(await rangesOf(world, scheduleId)).toEqual([]);
     expect(await resumeSchedule(world.authority, who(scheduleId))).toMatchObject({ plan: { runs: 1, skipped: 10 } });
     expect(await history(world, scheduleId)).toMatchObject([{ revision: 2 }]);
   });
 
   it("an edit that touches no instant leaves an active cursor alone, and one that is late is told so", async () => {
-    const { scheduleId } = await away(0);
+    const { scheduleId } = await away(world, 0);
     await world.materialize([scheduleId]);
     const before = await next(scheduleId);
     const change = { name: "another name" };

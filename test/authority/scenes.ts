@@ -5,6 +5,9 @@ import type { World } from "../support/world.ts";
 
 /** Scenes that many stories begin with. Instants are told by how long ago they were: let them shrink within a test. */
 
+export const MINUTE = 60_000;
+export const EVERY_MINUTE = { kind: "cron", expression: "* * * * *", zone: "Etc/UTC" } as const;
+
 type Change = Parameters<World["newSchedule"]>[0];
 
 /** Gives the schedule one more due instant and materialises it; answers the run's id (it may be a skip). */
@@ -70,6 +73,37 @@ export async function history(world: World, scheduleId: Uuid) {
 
 export async function states(world: World, scheduleId: Uuid): Promise<string[]> {
   return (await history(world, scheduleId)).map((run) => run.state);
+}
+
+/** What was skipped as ranges, oldest first. */
+export async function rangesOf(world: World, scheduleId: Uuid) {
+  const { rows } = await world.admin.query(
+    "select from_at, to_at, instants, reason from skip_range where schedule_id = $1 order by from_at",
+    [scheduleId],
+  );
+  return rows as { from_at: Date; to_at: Date; instants: bigint | null; reason: string }[];
+}
+
+/**
+ * A minutely schedule whose scanner has been away since `minutes` whole minutes ago, and comes back now. Answers the first
+ * missed instant. Such stories count minutes: none begins in the last seconds of one.
+ */
+export async function away(world: World, minutes: number, change: Change = {}) {
+  const scheduleId = await world.newSchedule({
+    rule: EVERY_MINUTE,
+    overlap: { policy: "allow" },
+    misfire: { policy: "latest", graceMs: 0, maxCatchUp: 100 },
+    ...change,
+  } as never);
+  const left = MINUTE - (Date.now() % MINUTE);
+  if (left < 10_000) await world.passes(Date.now() + left + 50);
+  const { rows } = await world.admin.query(
+    `update schedule_cursor set next_run_at = at, next_due_at = at
+       from (select date_trunc('minute', clock_timestamp()) - $2 * interval '1 minute' as at) moment
+      where schedule_id = $1 returning next_run_at`,
+    [scheduleId, minutes],
+  );
+  return { scheduleId, firstAt: (rows[0].next_run_at as Date).getTime() };
 }
 
 export function allow(limit?: number): Partial<Definition> {

@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Authority } from "../../src/authority/authority.ts";
 import { cancelOperation } from "../../src/authority/operations/cancel-operation.ts";
 import { createOperationsDriver } from "../../src/loops/operations.ts";
-import { begin, finish, MINUTE, missed, operationOf, step } from "../authority/operations/pasts.ts";
-import { history, states } from "../authority/scenes.ts";
+import { begin, finish, missed, operationOf, step } from "../authority/operations/pasts.ts";
+import { history, MINUTE, states } from "../authority/scenes.ts";
 import { createWorld, type World } from "../support/world.ts";
 
 describe("long operations", () => {

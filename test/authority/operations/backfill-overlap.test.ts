@@ -4,8 +4,8 @@ import { resumeSchedule } from "../../../src/authority/schedules/resume-schedule
 import { reviseSchedule } from "../../../src/authority/schedules/revise-schedule.ts";
 import type { Overlap } from "../../../src/domain/definition.ts";
 import { createWorld, definitionOf, type World } from "../../support/world.ts";
-import { hintsOf, history, start, stateOf, states } from "../scenes.ts";
-import { bearLater, begin, EVERY_MINUTE, finish, MINUTE, missed, operationOf, runIdAt, step } from "./pasts.ts";
+import { EVERY_MINUTE, hintsOf, history, MINUTE, start, stateOf, states } from "../scenes.ts";
+import { bearLater, begin, finish, missed, operationOf, runIdAt, step } from "./pasts.ts";
 
 describe("a backfill waits its turn", () => {
   let world: World;

@@ -9,8 +9,8 @@ import { pauseSchedule } from "../../../src/authority/schedules/pause-schedule.t
 import { resumeSchedule } from "../../../src/authority/schedules/resume-schedule.ts";
 import { reviseSchedule } from "../../../src/authority/schedules/revise-schedule.ts";
 import { createWorld, definitionOf, type World } from "../../support/world.ts";
-import { history, liveOf, start, states } from "../scenes.ts";
-import { begin, EVERY_MINUTE, finish, MINUTE, missed, operationOf, rangesOf, runIdAt, step } from "./pasts.ts";
+import { EVERY_MINUTE, history, liveOf, MINUTE, start, states } from "../scenes.ts";
+import { begin, finish, missed, openedRangesOf, operationOf, runIdAt, step } from "./pasts.ts";
 
 describe("a backfill", () => {
   let world: World;
@@ -67,7 +67,7 @@ describe("a backfill", () => {
     const runs = await history(world, scheduleId);
     expect(runs.map((run) => run.scheduled_at.getTime())).toEqual([2, 3, 4].map((n) => firstAt + n * MINUTE));
     expect(runs).toMatchObject([2, 3, 4].map((n) => ({ id: runIdAt(scheduleId, firstAt + n * MINUTE) })));
-    expect(await rangesOf(world, scheduleId)).toMatchObject([{ instants: 10n, backfilled: 3n }]);
+    expect(await openedRangesOf(world, scheduleId)).toMatchObject([{ instants: 10n, backfilled: 3n }]);
     expect((await operationOf(world, id)).tally).toEqual({ "skipped-range": 3 });
     // Once more over all of it: three exist, seven are made, none twice.
     const again = await begin(world, scheduleId, firstAt, firstAt + 9 * MINUTE + 1);
@@ -76,7 +76,7 @@ describe("a backfill", () => {
       done: 7,
       tally: { "skipped-range": 7, "existing:queued": 3 },
     });
-    expect(await rangesOf(world, scheduleId)).toMatchObject([{ instants: 10n, backfilled: 10n }]);
+    expect(await openedRangesOf(world, scheduleId)).toMatchObject([{ instants: 10n, backfilled: 10n }]);
     expect(await history(world, scheduleId)).toHaveLength(10);
   });
 
@@ -102,7 +102,7 @@ describe("a backfill", () => {
     expect(runs.map((run) => run.scheduled_at.getTime())).toEqual(
       [0, 1, 2, 3, 4, 5, 6].map((n) => fromAt + n * MINUTE),
     );
-    expect(await rangesOf(world, scheduleId)).toMatchObject([{ backfilled: 3n }]);
+    expect(await openedRangesOf(world, scheduleId)).toMatchObject([{ backfilled: 3n }]);
   });
 
   it("leaves runs alone, however they ended or stand, and reports them", async () => {
@@ -149,7 +149,7 @@ describe("a backfill", () => {
       expectedRevision: 1,
       change: { definition: definitionOf({ rule: EVERY_MINUTE, overlap: { policy: "allow" } }) },
     });
-    const [ranged] = await rangesOf(world, scheduleId);
+    const [ranged] = await openedRangesOf(world, scheduleId);
     const fromAt = ranged!.from_at.getTime();
     expect(fromAt).toBeGreaterThanOrEqual(firstAt);
     const id = await begin(world, scheduleId, fromAt, fromAt + 10 * MINUTE);
@@ -157,7 +157,7 @@ describe("a backfill", () => {
     const { done, tally } = await operationOf(world, id);
     expect(done).toBe(10);
     expect(tally).toMatchObject({ "skipped-range": expect.any(Number), unrecorded: expect.any(Number) });
-    expect((await rangesOf(world, scheduleId))[0]!.backfilled).toBe(BigInt(tally["skipped-range"]!));
+    expect((await openedRangesOf(world, scheduleId))[0]!.backfilled).toBe(BigInt(tally["skipped-range"]!));
   });
 
   it("is bounded: the past, the history that is kept, and what a resume will decide", async () => {
@@ -193,7 +193,7 @@ describe("a backfill", () => {
     await finish(world, await begin(world, scheduleId, pausedAt - 2 * MINUTE, pausedAt));
     expect(await history(world, scheduleId)).toHaveLength(2);
     expect(await resumeSchedule(world.authority, who(scheduleId))).toMatchObject({ plan: { runs: 0, skipped: 5 } });
-    expect((await rangesOf(world, scheduleId)).map((one) => [one.reason, one.backfilled])).toEqual([
+    expect((await openedRangesOf(world, scheduleId)).map((one) => [one.reason, one.backfilled])).toEqual([
       ["misfire", 2n],
       ["paused", 0n],
     ]);

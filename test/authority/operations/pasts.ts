@@ -5,17 +5,9 @@ import type { BackfillPolicy } from "../../../src/domain/backfill.ts";
 import { deriveRunId, type Uuid } from "../../../src/kernel/ids.ts";
 import { findOperation, type OperationView } from "../../../src/store/reads/operations.ts";
 import type { World } from "../../support/world.ts";
-
-export const MINUTE = 60_000;
-export const EVERY_MINUTE = { kind: "cron", expression: "* * * * *", zone: "Etc/UTC" } as const;
+import { away } from "../scenes.ts";
 
 type Change = Parameters<World["newSchedule"]>[0];
-
-/** These stories count minutes: none may begin in the last seconds of one. */
-async function settleInsideAMinute(world: World): Promise<void> {
-  const left = MINUTE - (Date.now() % MINUTE);
-  if (left < 8_000) await world.passes(Date.now() + left + 50);
-}
 
 /** Gives the schedule one more instant, `ms` after the full minute that it settled last, and materialises it. */
 export async function bearLater(world: World, scheduleId: Uuid, ms: number): Promise<Uuid> {
@@ -34,21 +26,10 @@ export async function bearLater(world: World, scheduleId: Uuid, ms: number): Pro
  * policy says (no run): up to three as rows, more as one range. Answers the first of them.
  */
 export async function missed(world: World, minutes: number, change: Change = {}) {
-  await settleInsideAMinute(world);
-  const scheduleId = await world.newSchedule({
-    rule: EVERY_MINUTE,
-    overlap: { policy: "allow" },
-    misfire: { policy: "skip", graceMs: 0, maxCatchUp: 1 },
-    ...change,
-  } as never);
-  const { rows } = await world.admin.query(
-    `update schedule_cursor set next_run_at = date_trunc('minute', clock_timestamp()) - $2 * interval '1 minute',
-            next_due_at = date_trunc('minute', clock_timestamp()) - $2 * interval '1 minute'
-      where schedule_id = $1 returning next_run_at`,
-    [scheduleId, minutes],
-  );
-  await world.materialize([scheduleId]);
-  return { scheduleId, firstAt: (rows[0].next_run_at as Date).getTime() };
+  const misfire = { policy: "skip", graceMs: 0, maxCatchUp: 1 } as const;
+  const found = await away(world, minutes, { misfire, ...change });
+  await world.materialize([found.scheduleId]);
+  return found;
 }
 
 export function runIdAt(scheduleId: Uuid, at: number): Uuid {
@@ -97,7 +78,8 @@ export async function operationOf(world: World, id: Uuid): Promise<OperationView
   return (await findOperation(world.db, world.tenantId, id))!;
 }
 
-export async function rangesOf(world: World, scheduleId: Uuid) {
+/** Ranges, and how much of each was opened again. */
+export async function openedRangesOf(world: World, scheduleId: Uuid) {
   const { rows } = await world.admin.query(
     "select from_at, to_at, instants, backfilled, reason from skip_range where schedule_id = $1 order by from_at",
     [scheduleId],
