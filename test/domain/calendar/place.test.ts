@@ -1,23 +1,20 @@
 import { describe, expect, it } from "vitest";
-import { loadBundledTzData } from "../../../src/app/tz-data.ts";
 import { compileCalendar } from "../../../src/domain/calendar/compile.ts";
 import { type CalendarUse, calendarDefinitionSchema } from "../../../src/domain/calendar/definition.ts";
 import { placeByCalendars, useCalendars } from "../../../src/domain/calendar/place.ts";
-import { compileRule } from "../../../src/domain/recurrence/compile.ts";
 import { toLocal } from "../../../src/domain/recurrence/local.ts";
 import type { Rule } from "../../../src/domain/recurrence/rule.ts";
+import { compiled, zones } from "../recurrence/support.ts";
 
-const { zones } = loadBundledTzData();
 type Use = { onExcluded: CalendarUse["onExcluded"]; is?: Record<string, unknown>; name?: string };
 
 function calendarsOf(rule: Rule, uses: readonly Use[], more: { endAt?: string } = {}) {
-  const compiled = compileRule(rule, zones);
-  if (!compiled.ok) throw new Error(compiled.fault.message);
+  const ready = compiled(rule);
   const named = uses.map((use, n) => ({ name: use.name ?? `calendar-${n + 1}`, onExcluded: use.onExcluded }));
   const calendars = uses.map((use, n) =>
     compileCalendar(named[n]!.name, 1, calendarDefinitionSchema.parse(use.is ?? {})),
   );
-  return useCalendars({ calendars: named, ...more }, compiled.rule, calendars, zones);
+  return useCalendars({ calendars: named, ...more }, ready, calendars, zones);
 }
 
 /** A rule with calendars; answers in words what becomes of an instant. */

@@ -1,15 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { loadBundledTzData } from "../../../src/app/tz-data.ts";
 import { compileCalendar } from "../../../src/domain/calendar/compile.ts";
 import { type CalendarUse, calendarDefinitionSchema, WEEKDAYS } from "../../../src/domain/calendar/definition.ts";
 import { placeByCalendars, useCalendars } from "../../../src/domain/calendar/place.ts";
-import { compileRule } from "../../../src/domain/recurrence/compile.ts";
 import { toLocal } from "../../../src/domain/recurrence/local.ts";
 import { nextAfter } from "../../../src/domain/recurrence/next.ts";
 import type { Rule } from "../../../src/domain/recurrence/rule.ts";
+import { compiled, zones } from "../recurrence/support.ts";
 
-const { zones } = loadBundledTzData();
 const DAY = 86_400_000;
 const showDate = (at: number) => new Date(at).toISOString().slice(0, 10);
 
@@ -88,18 +86,13 @@ function settle({
   rule: Rule;
   calendars: { onExcluded: CalendarUse["onExcluded"]; is: object }[];
 }) {
-  const compiled = compileRule(rule, zones);
-  if (!compiled.ok) throw new Error(compiled.fault.message);
+  const ready = compiled(rule);
   const made = calendars.map((one, n) => compileCalendar(`c${n}`, 1, calendarDefinitionSchema.parse(one.is)));
   const uses = calendars.map((one, n) => ({ name: `c${n}`, onExcluded: one.onExcluded }));
-  const all = useCalendars({ calendars: uses }, compiled.rule, made, zones);
+  const all = useCalendars({ calendars: uses }, ready, made, zones);
   const dueAts = new Map<number, number>();
   const settled = [];
-  for (
-    let at = nextAfter(compiled.rule, fromAt);
-    at !== null && at < fromAt + 16 * DAY;
-    at = nextAfter(compiled.rule, at)
-  ) {
+  for (let at = nextAfter(ready, fromAt); at !== null && at < fromAt + 16 * DAY; at = nextAfter(ready, at)) {
     const { placement } = placeByCalendars(all, at, (earlierAt) => dueAts.has(earlierAt));
     if (placement.kind === "due") dueAts.set(at, placement.dueAt);
     settled.push({ at, placement });

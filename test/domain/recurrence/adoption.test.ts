@@ -2,24 +2,17 @@ import { describe, expect, it } from "vitest";
 import { changedZones, isTouched } from "../../../src/domain/recurrence/adoption/changed-zones.ts";
 import { continueFrom } from "../../../src/domain/recurrence/adoption/continuation.ts";
 import { readLocal, standOf } from "../../../src/domain/recurrence/adoption/stand.ts";
-import { compileRule } from "../../../src/domain/recurrence/compile.ts";
 import { toLocal } from "../../../src/domain/recurrence/local.ts";
 import { nextAfter } from "../../../src/domain/recurrence/next.ts";
 import type { Rule } from "../../../src/domain/recurrence/rule.ts";
 import type { ZoneSource } from "../../../src/domain/recurrence/zone-source.ts";
 import { olderVersion, tzVersion } from "../../support/tz-versions.ts";
-import { cron, zones as now } from "./support.ts";
+import { compiled, cron, zones as now } from "./support.ts";
 
 const VANCOUVER = "America/Vancouver";
 /** Winter is eight hours behind UTC here, seven in the bundled data. */
 const old = olderVersion("2025c").zones;
 const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString().replace(".000Z", "Z"));
-
-function compiled(rule: Rule, zones: ZoneSource) {
-  const compilation = compileRule(rule, zones);
-  if (!compilation.ok) throw new Error(compilation.fault.message);
-  return compilation.rule;
-}
 
 /** Runs under `before` up to `adoptedAt`, then goes on under `after`: the instants of each, up to `until`. */
 function through(

@@ -3,6 +3,7 @@ import { loadBundledTzData } from "../../../src/app/tz-data.ts";
 import { type CompiledRule, compileRule } from "../../../src/domain/recurrence/compile.ts";
 import { nextAfter } from "../../../src/domain/recurrence/next.ts";
 import type { Rule } from "../../../src/domain/recurrence/rule.ts";
+import type { ZoneSource } from "../../../src/domain/recurrence/zone-source.ts";
 
 export const { zones } = loadBundledTzData();
 
@@ -13,8 +14,8 @@ export function cron(expression: string, zone = "UTC", choice: Partial<CronRule>
   return { kind: "cron", expression, zone, ...(hasSeconds ? { seconds: true } : {}), ...choice };
 }
 
-export function compiled(rule: Rule): CompiledRule {
-  const compilation = compileRule(rule, zones);
+export function compiled(rule: Rule, source: ZoneSource = zones): CompiledRule {
+  const compilation = compileRule(rule, source);
   if (!compilation.ok) throw new Error(`${JSON.stringify(rule)} was refused: ${JSON.stringify(compilation.fault)}`);
   return compilation.rule;
 }
