@@ -4,10 +4,9 @@ import type { Instant } from "../../kernel/clock.ts";
 import { instantOf, showId, type Uuid } from "../../kernel/ids.ts";
 import { type Queryable, sql, type Transaction } from "../../store/database.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
-import { type CursorRow, lockCursor } from "../../store/rows/cursors.ts";
+import { type CursorRow, lockCursorsSkipping, setScheduleStatus } from "../../store/rows/cursors.ts";
 import { findWithOpenRuns } from "../../store/rows/live-runs.ts";
-import { lockSchedule, type ScheduleRow, updateSchedule } from "../../store/rows/schedules.ts";
-import { instantText } from "../../store/values.ts";
+import { lockSchedules, type ScheduleRow, updateSchedule } from "../../store/rows/schedules.ts";
 import { fillFreeGuards, holdWaiting } from "../attempts/waiting.ts";
 import type { Authority } from "../authority.ts";
 import { revisionOf } from "../revisions.ts";
@@ -39,7 +38,9 @@ const READ_STATES = sql(
 );
 const FOLLOW = sql(
   "hear_ends_follow",
-  "update schedule_cursor set next_run_at = $2, next_due_at = $3, awaits_end = false where schedule_id = $1",
+  `update schedule_cursor c set next_run_at = f.next_run_at, next_due_at = f.next_due_at, awaits_end = false
+     from unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[]) as f (schedule_id, next_run_at, next_due_at)
+    where c.schedule_id = f.schedule_id`,
 );
 /** As a pause does: nothing is due, and no fault is tried again; one that hides the next instant is kept. */
 const STOP = sql(
@@ -74,8 +75,7 @@ export async function hearEnds(
   ]);
   if (told.length === 0) return { cursors: locked, heard: 0 };
   const ids = [...new Set(told.map((row) => row.schedule_id))].sort();
-  const schedules: ScheduleRow[] = [];
-  for (const id of ids) schedules.push((await lockSchedule(tx, id))!);
+  const schedules = await lockSchedules(tx, ids);
   const words = await tx.query<Told>(TAKE, [told.map((row) => row.id)]);
   const states = await readStates(tx, words);
   const open = await findWithOpenRuns(tx, ids);
@@ -83,24 +83,26 @@ export async function hearEnds(
   await authority.revisions.load(tx, locked.map(revisionOf));
 
   const known = new Map(locked.map((cursor) => [cursor.schedule_id, cursor]));
+  const endsOf = Map.groupBy(words, (word) => word.schedule_id);
+  const followed: Followed[] = [];
   for (const schedule of schedules) {
-    const ends = words
-      .filter((word) => word.schedule_id === schedule.id)
-      .map((word) => ({ runId: word.run_id, endedAt: word.ended_at, state: states.get(word.run_id) }));
-    await hear(
-      authority,
-      tx,
-      { schedule, cursor: known.get(schedule.id)!, hasOpenRuns: open.has(schedule.id) },
-      ends,
-      nowAt,
-    );
-    known.set(schedule.id, (await lockCursor(tx, schedule.id))!);
+    const ends = (endsOf.get(schedule.id) ?? []).map((word) => ({
+      runId: word.run_id,
+      endedAt: word.ended_at,
+      state: states.get(word.run_id),
+    }));
+    const hearer = { schedule, cursor: known.get(schedule.id)!, hasOpenRuns: open.has(schedule.id) };
+    followed.push(await hear(authority, tx, hearer, ends, nowAt));
   }
+  await follow(authority, tx, followed, nowAt);
   await authority.faults.reach("hear-ends:written");
+  for (const cursor of await lockCursorsSkipping(tx, ids)) known.set(cursor.schedule_id, cursor);
   return { cursors: locked.map((cursor) => known.get(cursor.schedule_id)!), heard: words.length };
 }
 
 type Hearer = { schedule: ScheduleRow; cursor: CursorRow; hasOpenRuns: boolean };
+/** What a schedule that has heard of ends is to do next, and in which status. */
+type Followed = { cursor: CursorRow; status: ScheduleRow["status"]; following: Following };
 
 async function hear(
   authority: Authority,
@@ -108,8 +110,8 @@ async function hear(
   { schedule, cursor, hasOpenRuns }: Hearer,
   ends: readonly ToldEnd[],
   nowAt: Instant,
-): Promise<void> {
-  if (schedule.status === "deleted") return;
+): Promise<Followed> {
+  if (schedule.status === "deleted") return { cursor, status: "deleted", following: { kind: "keep" } };
   const { definition } = authority.revisions.get(revisionOf(cursor));
   const failed = failureThatPauses(definition, ends);
   let status = schedule.status;
@@ -127,7 +129,7 @@ async function hear(
     }
   }
   const view = { status, hasOpenRuns, lastNominalAt: cursor.last_nominal_at };
-  await follow(authority, tx, cursor, nextAfterEnds(definition, ends, view), { status, nowAt });
+  return { cursor, status, following: nextAfterEnds(definition, ends, view) };
 }
 
 async function pause(tx: Transaction, schedule: ScheduleRow, failed: Uuid, nowAt: Instant): Promise<void> {
@@ -143,20 +145,24 @@ async function pause(tx: Transaction, schedule: ScheduleRow, failed: Uuid, nowAt
 async function follow(
   authority: Authority,
   tx: Transaction,
-  cursor: CursorRow,
-  following: Following,
-  now: { status: ScheduleRow["status"]; nowAt: Instant },
+  followed: readonly Followed[],
+  nowAt: Instant,
 ): Promise<void> {
-  if (following.kind === "keep") return;
-  const { definition } = authority.revisions.get(revisionOf(cursor));
-  const nextRunAt = following.kind === "at" ? following.nextRunAt : null;
-  const dueAt = dueAtOf(authority, cursor.schedule_id, definition, nextRunAt);
-  const text = (at: Instant | null) => (at === null ? null : instantText(at));
-  await tx.query(FOLLOW, [cursor.schedule_id, text(nextRunAt), now.status === "active" ? text(dueAt) : null]);
-  if (following.kind === "finished" && now.status === "active") {
-    const schedule = (await lockSchedule(tx, cursor.schedule_id))!;
-    await updateSchedule(tx, { ...schedule, status: "finished" }, now.nowAt);
-  }
+  const moved = followed.flatMap(({ cursor, status, following }) => {
+    if (following.kind === "keep") return [];
+    const { definition } = authority.revisions.get(revisionOf(cursor));
+    const nextRunAt = following.kind === "at" ? following.nextRunAt : null;
+    const nextDueAt = status === "active" ? dueAtOf(authority, cursor.schedule_id, definition, nextRunAt) : null;
+    return [{ scheduleId: cursor.schedule_id, nextRunAt, nextDueAt }];
+  });
+  if (moved.length === 0) return;
+  await tx.query(FOLLOW, [
+    moved.map((one) => one.scheduleId),
+    moved.map((one) => one.nextRunAt),
+    moved.map((one) => one.nextDueAt),
+  ]);
+  const finished = moved.filter((one) => one.nextRunAt === null).map((one) => one.scheduleId);
+  await setScheduleStatus(tx, finished, "finished", nowAt);
 }
 
 async function readStates(tx: Queryable, words: readonly Told[]): Promise<Map<Uuid, RunState | "open">> {

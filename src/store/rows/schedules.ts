@@ -20,7 +20,8 @@ export type ScheduleRow = {
 
 const LOCK = sql(
   "schedules_lock",
-  `select id, tenant_id, key, name, labels, managed_by, status, revision, notes from schedule where id = $1 for update`,
+  `select id, tenant_id, key, name, labels, managed_by, status, revision, notes from schedule
+    where id = any($1::uuid[]) order by id for update`,
 );
 const INSERT = sql(
   "schedules_insert",
@@ -57,7 +58,12 @@ const UPDATE_CURSOR = sql(
 );
 
 export async function lockSchedule(tx: Queryable, id: Uuid): Promise<ScheduleRow | undefined> {
-  return (await tx.query<ScheduleRow>(LOCK, [id]))[0];
+  return (await lockSchedules(tx, [id]))[0];
+}
+
+/** By id. */
+export function lockSchedules(tx: Queryable, ids: readonly Uuid[]): Promise<ScheduleRow[]> {
+  return tx.query<ScheduleRow>(LOCK, [ids]);
 }
 
 /** False where the tenant has another schedule of that key. */
