@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { Uuid } from "../../src/kernel/ids.ts";
 import { redisAvailable, testRedis } from "../support/redis.ts";
@@ -8,6 +7,8 @@ import { createLedger } from "./ledger.ts";
 
 const redis = redisAvailable ? testRedis() : undefined;
 const SCHEDULES = 40;
+/** Renewed every three seconds, and with it the list of who is there. */
+const SCANNER_LEASE_MS = 10_000;
 /** Who looks at overdue work of others looks every two seconds, from two seconds on; a scanner's lease takes ten. */
 const LATEST_MS = 10_000;
 
@@ -27,8 +28,13 @@ async function openScene(onTestFinished: (close: () => Promise<void>) => void, k
     await world.check();
     await world.close();
   });
-  // A scanner renews its lease, and sees who else is there, every three seconds.
-  await sleep(3_500);
+  await until("each has looked who else is there since the other came", async () => {
+    const { rows } = await world.admin.query(
+      `select count(*) = 2 and min(expires_at) >= max(started_at) + $1 * interval '1 ms' as yes from scanner`,
+      [SCANNER_LEASE_MS],
+    );
+    return rows[0].yes;
+  });
   const ids: Uuid[] = [];
   for (let n = 0; n < SCHEDULES; n++) {
     ids.push(
