@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { fieldProblem } from "../problem.ts";
+import { fieldProblem, Problem } from "../problem.ts";
 import { showValue } from "./issues.ts";
 
 /**
@@ -29,6 +29,11 @@ export function requestKeyOf(
   }
   const bodySha256 = createHash("sha256").update(canonicalJson(sentBody)).digest();
   return { requestKey: { key: storedKey(purpose, header), bodySha256 } };
+}
+
+export function keyReused(): Problem {
+  const detail = "Idempotency-Key: it was used with another body; take a new key for a new request";
+  return new Problem("request-key-reused", detail);
 }
 
 /** JSON with sorted keys and no spaces. */

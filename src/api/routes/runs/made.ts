@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { RunMade } from "../../../authority/runs/run-now.ts";
 import { showId } from "../../../kernel/ids.ts";
+import { keyReused } from "../../input/request-key.ts";
 import { Problem } from "../../problem.ts";
 import { noSuchSchedule } from "../../resolve.ts";
 import type { Answer, Reply } from "../../route.ts";
@@ -27,10 +28,7 @@ export function replyWithRun(outcome: RunMade, scheduleRef: string): Reply {
       };
     }
     case "key-reused":
-      throw new Problem(
-        "request-key-reused",
-        "Idempotency-Key: it was used with another body; take a new key for a new request",
-      );
+      throw keyReused();
     case "overlap":
       throw new Problem("overlap", "A run of this schedule is open, and its overlap policy is skip");
     case "deleted":

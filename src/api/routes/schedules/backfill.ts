@@ -8,7 +8,7 @@ import { BACKFILL_BODY } from "../../examples.ts";
 import { idempotencyHeaders, instantSchema, noteSchema, scheduleParams } from "../../input/fields.ts";
 import { showValue } from "../../input/issues.ts";
 import { noFields } from "../../input/no-fields.ts";
-import { requestKeyOf } from "../../input/request-key.ts";
+import { keyReused, requestKeyOf } from "../../input/request-key.ts";
 import { showInstant } from "../../present/instant.ts";
 import { backfillPlanSchema, operationSchema, presentOperation, presentPlan } from "../../present/operation.ts";
 import { fieldProblem, Problem } from "../../problem.ts";
@@ -51,7 +51,7 @@ export const backfillRoute = defineRoute({
     const range = { tenantId: caller.tenantId, scheduleId, fromAt, toAt, policy };
     const found = await estimateBackfill(context.authority, range);
     if (dryRun) {
-      refuseUnlessFit(found, call.params.schedule);
+      if (found.kind !== "estimated") throw problemOf(found, call.params.schedule);
       return { kind: "ok", body: { dryRun, plan: presentPlan(found.estimate, pacePerSecond), operation: null } };
     }
     const estimate = found.kind === "estimated" ? found.estimate : undefined;
@@ -64,10 +64,7 @@ export const backfillRoute = defineRoute({
       total: estimate === undefined || estimate.capped ? null : estimate.runs,
       ...requestKeyOf("backfill", call.header("idempotency-key"), call.sentBody),
     });
-    if (made.kind === "key-reused") {
-      const detail = "Idempotency-Key: it was used with another body; take a new key for a new request";
-      throw new Problem("request-key-reused", detail);
-    }
+    if (made.kind === "key-reused") throw keyReused();
     if (made.kind === "too-many") {
       throw new Problem("too-many-operations", "Too many operations of this tenant are open; wait, or cancel some", {
         headers: { "retry-after": "60" },
@@ -91,13 +88,6 @@ export const backfillRoute = defineRoute({
 });
 
 type Unfit = Exclude<EstimateOutcome, { kind: "estimated" }>;
-
-function refuseUnlessFit(
-  found: EstimateOutcome,
-  ref: string,
-): asserts found is Extract<EstimateOutcome, { kind: "estimated" }> {
-  if (found.kind !== "estimated") throw problemOf(found, ref);
-}
 
 function problemOf(unfit: Unfit, ref: string): Problem {
   if (unfit.kind === "not-found") return noSuchSchedule(ref);

@@ -6,7 +6,7 @@ import { unknownCalendar } from "../../input/calendars.ts";
 import { checkWindow, checkWork, ruleProblem } from "../../input/check-work.ts";
 import { idempotencyHeaders, scheduleFields } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
-import { requestKeyOf } from "../../input/request-key.ts";
+import { keyReused, requestKeyOf } from "../../input/request-key.ts";
 import { presentSchedule, scheduleSchema } from "../../present/schedule.ts";
 import { Problem } from "../../problem.ts";
 import { defineRoute } from "../../route.ts";
@@ -67,10 +67,7 @@ export const createScheduleRoute = defineRoute({
           body: presentSchedule(outcome.schedule, context.zones),
         };
       case "key-reused":
-        throw new Problem(
-          "request-key-reused",
-          "Idempotency-Key: it was used with another body; take a new key for a new request",
-        );
+        throw keyReused();
       case "key-taken":
         throw new Problem("schedule-key-taken", `key: ${JSON.stringify(key)} names another schedule`, {
           more: { scheduleId: showId("sch", outcome.scheduleId) },
