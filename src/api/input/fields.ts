@@ -65,6 +65,14 @@ export const limitSchema = z
     override: { type: "integer", minimum: 1, maximum: 200, default: 50 },
   });
 
+/** The number of a revision or version in a path or query; `message` says what it must be. */
+export const ordinalSchema = (message: string) =>
+  z
+    .string()
+    .regex(/^[1-9]\d{0,8}$/, message)
+    .transform(Number)
+    .meta({ override: { type: "integer", minimum: 1 } });
+
 export const afterSchema = z.string().max(1000).optional().describe("`next` of the page before; opaque");
 
 /** An instant in a query or body: RFC 3339 with an offset, as epoch ms. */

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { findCalendar, findCalendarVersion } from "../../../store/reads/calendars.ts";
 import { READERS } from "../../context.ts";
+import { ordinalSchema } from "../../input/fields.ts";
 import { calendarSchema, presentCalendar } from "../../present/calendar.ts";
 import { defineRoute } from "../../route.ts";
 import { calendarParams, noSuchCalendar } from "./params.ts";
@@ -13,15 +14,9 @@ export const getCalendarRoute = defineRoute({
   roles: READERS,
   params: calendarParams,
   query: z.strictObject({
-    version: z
-      .string()
-      .regex(/^[1-9]\d{0,8}$/, "must be a version, such as 3")
-      .transform(Number)
+    version: ordinalSchema("must be a version, such as 3")
       .optional()
-      .meta({
-        description: "An earlier version, of a deleted calendar too; default: the one in force",
-        override: { type: "integer", minimum: 1 },
-      }),
+      .describe("An earlier version, of a deleted calendar too; default: the one in force"),
   }),
   answer: { kind: "ok", description: "The version in force, or the one asked for", schema: calendarSchema },
   problems: ["not-found"],

@@ -4,10 +4,11 @@ import { calendarDefinitionSchema, calendarNameSchema } from "../../../domain/ca
 import { WRITERS } from "../../context.ts";
 import { CALENDAR_BODY } from "../../examples.ts";
 import { checkZone } from "../../input/check-work.ts";
+import { readIfMatch } from "../../input/if-match.ts";
 import { parseWith } from "../../input/issues.ts";
 import { noFields } from "../../input/no-fields.ts";
 import { calendarSchema, presentCalendar } from "../../present/calendar.ts";
-import { fieldProblem, Problem } from "../../problem.ts";
+import { Problem } from "../../problem.ts";
 import { defineRoute } from "../../route.ts";
 import { calendarParams } from "./params.ts";
 
@@ -37,7 +38,7 @@ export const putCalendarRoute = defineRoute({
   async handle(call, context, caller) {
     const { expectedVersion: inBody, ...definition } = call.body;
     const name = parseWith(z.strictObject({ calendar: calendarNameSchema }), call.params, "path").calendar;
-    const expectedVersion = inBody ?? readIfMatch(call.header("if-match")) ?? 0;
+    const expectedVersion = inBody ?? readIfMatch(call.header("if-match"), { number: "version", of: "calendar" }) ?? 0;
     if (definition.zone !== undefined) checkZone(definition.zone, context.zones);
     const { tenantId, actor } = caller;
     const outcome = await putCalendar(context.authority, { tenantId, actor, name, expectedVersion, definition });
@@ -52,15 +53,3 @@ export const putCalendarRoute = defineRoute({
     return { kind: "ok", headers: { etag: `"${calendar.version}"` }, body: presentCalendar(calendar) };
   },
 });
-
-function readIfMatch(header: string | undefined): number | undefined {
-  if (header === undefined) return undefined;
-  const version = /^(?:W\/)?"(\d{1,9})"$/.exec(header)?.[1];
-  if (version !== undefined) return Number(version);
-  throw fieldProblem({
-    field: "If-Match",
-    message: "is no version",
-    found: JSON.stringify(header.slice(0, 80)),
-    allowed: 'the ETag of the calendar, such as "3"',
-  });
-}

@@ -5,6 +5,7 @@ import type { Uuid } from "../../../kernel/ids.ts";
 import type { ApiContext, Caller } from "../../context.ts";
 import { unknownCalendar } from "../../input/calendars.ts";
 import { checkWindow, checkWork, ruleProblem } from "../../input/check-work.ts";
+import { readIfMatch } from "../../input/if-match.ts";
 import { presentSchedule, scheduleSchema } from "../../present/schedule.ts";
 import { fieldProblem, Problem, type ProblemCode } from "../../problem.ts";
 import { noSuchSchedule } from "../../resolve.ts";
@@ -35,16 +36,8 @@ export const reviseProblems: ProblemCode[] = [
 
 /** From `If-Match` or the body; without either nobody knows what the change was made for. */
 export function readExpectedRevision(header: string | undefined, inBody: number | undefined): number {
-  const fromHeader = /^(?:W\/)?"(\d{1,9})"$/.exec(header ?? "")?.[1];
-  if (header !== undefined && fromHeader === undefined) {
-    throw fieldProblem({
-      field: "If-Match",
-      message: "is no revision",
-      found: JSON.stringify(header.slice(0, 80)),
-      allowed: 'the ETag of the schedule, such as "3"',
-    });
-  }
-  const expected = inBody ?? (fromHeader === undefined ? undefined : Number(fromHeader));
+  const inHeader = readIfMatch(header, { number: "revision", of: "schedule" });
+  const expected = inBody ?? inHeader;
   if (expected === undefined) {
     throw fieldProblem({
       field: "expectedRevision",

@@ -5,7 +5,7 @@ import type { Rule } from "../../../domain/recurrence/rule.ts";
 import { showId, type Uuid } from "../../../kernel/ids.ts";
 import { listRevisions, type RevisionView } from "../../../store/reads/schedules.ts";
 import { type ApiContext, type Caller, READERS } from "../../context.ts";
-import { scheduleParams, shownInstant } from "../../input/fields.ts";
+import { ordinalSchema, scheduleParams, shownInstant } from "../../input/fields.ts";
 import { fieldChanges, presentFields } from "../../present/change.ts";
 import { showInstant } from "../../present/instant.ts";
 import { bothInstants, presentInstant } from "../../present/schedule.ts";
@@ -16,11 +16,7 @@ import { findTimetable, NO_INSTANTS } from "./preview/timetable.ts";
 
 const MONTH_MS = 30 * 86_400_000;
 
-const revisionNumber = z
-  .string()
-  .regex(/^[1-9]\d{0,8}$/, "must be the number of a revision")
-  .transform(Number)
-  .meta({ override: { type: "integer", minimum: 1 } });
+const revisionNumber = ordinalSchema("must be the number of a revision");
 
 const instantSetSchema = z.strictObject({
   count: z.int(),
