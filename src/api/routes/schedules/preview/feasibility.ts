@@ -70,6 +70,7 @@ export async function quoteFeasibility(
 ): Promise<z.output<typeof feasibilitySchema> | null> {
   const { tenantId, class: class_, dueAts, exceptId } = request;
   const minutes = [...new Set(dueAts.map(minuteOf))].slice(0, MINUTES_AT_MOST);
+  if (minutes.length === 0) return null;
   const { db } = context;
   const [capacity, recentMs, definitions] = await Promise.all([
     readCapacity(db, tenantId, class_),
@@ -84,8 +85,7 @@ export async function quoteFeasibility(
     : new Map<Instant, number>();
   const own = (minute: Instant) => dueAts.filter((at) => minuteOf(at) === minute).length;
   const runsOf = (minute: Instant) => own(minute) + Math.max(countInMinute(timetables, minute), due.get(minute) ?? 0);
-  const found = busiest(new Map(minutes.map((minute) => [minute, runsOf(minute)])));
-  if (found === undefined) return null;
+  const found = busiest(new Map(minutes.map((minute) => [minute, runsOf(minute)])))!;
   const { slots, maxRunning, startRatePerSecond, workersP95Ms } = capacity;
   const { p95Ms, basis, samples } = expectedDuration(recentMs, workersP95Ms, class_);
   const quoted = quote({ runs: found.runs, p95Ms, slots, maxRunning, startRatePerSecond });
