@@ -2,6 +2,7 @@
 import { DateTime } from "luxon";
 import { callerError } from "../../kernel/errors.ts";
 import { PinnedZone } from "./luxon-zone.ts";
+import type { Zone } from "./zone.ts";
 import type { ZoneSource } from "./zone-source.ts";
 
 export { describeRule } from "./describe.ts";
@@ -11,20 +12,6 @@ export { describeRule } from "./describe.ts";
  * Throws a caller's error for an unknown zone.
  */
 export function toLocal(zone: string, at: number, zones: ZoneSource): string {
-  if (zone !== last.zone || at !== last.at || zones !== last.zones)
-    last = { zone, at, zones, text: show(zone, at, zones) };
-  return last.text;
-}
-
-// A thousand schedules of one zone are due together at nine: what their clocks show is worked out once.
-let last: { zone: string; at: number; zones: ZoneSource | undefined; text: string } = {
-  zone: "",
-  at: Number.NaN,
-  zones: undefined,
-  text: "",
-};
-
-function show(zone: string, at: number, zones: ZoneSource): string {
   const found = zones.findZone(zone);
   if (found === undefined) {
     throw callerError("unknown-zone", "The time zone database has no zone of this name", {
@@ -32,7 +19,19 @@ function show(zone: string, at: number, zones: ZoneSource): string {
       version: zones.version,
     });
   }
-  const local = DateTime.fromMillis(Math.floor(at), { zone: new PinnedZone(found) });
+  let shown = lastShown.get(found);
+  if (shown?.at !== at) {
+    shown = { at, text: show(found, at) };
+    lastShown.set(found, shown);
+  }
+  return shown.text;
+}
+
+/** By zone, since those due together at nine are of several: what a clock shows is worked out once for all that read it. */
+const lastShown = new WeakMap<Zone, { readonly at: number; readonly text: string }>();
+
+function show(zone: Zone, at: number): string {
+  const local = DateTime.fromMillis(Math.floor(at), { zone: new PinnedZone(zone) });
   const text = local.toISO({ suppressMilliseconds: true, includeOffset: false });
-  return `${text}${local.zone.formatOffset(at, "short")}[${zone}]`;
+  return `${text}${local.zone.formatOffset(at, "short")}[${zone.name}]`;
 }
