@@ -65,6 +65,15 @@ describe("the reconciler", () => {
     await world.check();
   });
 
+  it("fills a free slot beside a run that is surplus from an edit: that one takes no slot", async () => {
+    const scheduleId = await world.newSchedule({ overlap: { policy: "allow", limit: 2 } });
+    for (const ago of [5000, 4000, 3000]) await born(scheduleId, ago);
+    await world.admin.query("update live_run set guard = id where guard is not null and guard <> schedule_id");
+    expect(await reconcile()).toMatchObject({ did: 1 });
+    expect((await world.live()).map((run) => run.state)).toEqual(["queued", "queued", "queued"]);
+    await world.check();
+  });
+
   it("puts a running count right that has drifted, in either direction", async () => {
     const scheduleId = await world.newSchedule();
     await born(scheduleId, 3000);

@@ -1,16 +1,16 @@
-import { freeGuards, slotsOf } from "../../domain/guard.ts";
+import { slotsOf } from "../../domain/guard.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { sql, type Transaction } from "../../store/database.ts";
 import { lockCursor } from "../../store/rows/cursors.ts";
 import { lockEveryRunOf } from "../../store/rows/live-runs.ts";
-import { handOn } from "../attempts/hand-on.ts";
+import { fillFreeGuards } from "../attempts/waiting.ts";
 import type { Authority } from "../authority.ts";
 import { lookAgain, transactOrRefuse } from "../refusal.ts";
 import { type RevisionKey, revisionOf } from "../revisions.ts";
 
 const FIND = sql(
   "idle_guards_find",
-  `select l.schedule_id as "scheduleId", c.revision, c.content, count(l.guard)::int as holders
+  `select l.schedule_id as "scheduleId", c.revision, c.content, count(*) filter (where l.guard <> l.id)::int as holders
      from live_run l join schedule_cursor c on c.schedule_id = l.schedule_id
     where l.held_by <> 'pause'
     group by l.schedule_id, c.revision, c.content
@@ -28,6 +28,7 @@ async function hasWord(tx: Transaction, scheduleId: Uuid): Promise<boolean> {
   return (await tx.query(FIND_WORD, [scheduleId])).length > 0;
 }
 
+/** `holders` of slots: a holder of its own id is surplus from an edit, or competes with nobody. */
 type Candidate = RevisionKey & { holders: number };
 
 /**
@@ -52,22 +53,12 @@ export async function fillIdleGuards(authority: Authority, limit: number): Promi
 function fillOne(authority: Authority, scheduleId: Uuid): Promise<number> {
   return transactOrRefuse(authority, "fill-guards", async (tx) => {
     const cursor = await lockCursor(tx, scheduleId);
-    if (cursor === undefined || (await hasWord(tx, scheduleId))) return 0;
-    const open = await lockEveryRunOf(tx, scheduleId);
-    if (open === undefined) lookAgain();
+    if (cursor === undefined) return 0;
+    if ((await lockEveryRunOf(tx, scheduleId)) === undefined) lookAgain();
+    // After the locks: nobody ends now, and who has ended before has left word.
+    if (await hasWord(tx, scheduleId)) return 0;
     await authority.revisions.load(tx, [revisionOf(cursor)]);
-    const slots = slotsOf(authority.revisions.get(revisionOf(cursor)).definition.overlap);
-    const blocked = open.filter((run) => run.guard === null && run.held_by !== "pause");
-    const held = new Set(open.flatMap((run) => (run.guard === null ? [] : [run.guard])));
-    const free =
-      slots === Number.POSITIVE_INFINITY
-        ? blocked.map((run) => run.id)
-        : freeGuards(scheduleId, slots, held).slice(0, Math.min(blocked.length, slots - held.size));
-    const intents = await handOn(
-      tx,
-      free.map((guard) => ({ scheduleId, guard })),
-      await tx.authorityNow(),
-    );
-    return intents.length;
+    const { overlap } = authority.revisions.get(revisionOf(cursor)).definition;
+    return (await fillFreeGuards(tx, scheduleId, overlap, await tx.authorityNow())).length;
   });
 }
