@@ -1,4 +1,3 @@
-import type { MaterializationPlan } from "../../domain/materialization.ts";
 import { concernOf } from "../../domain/overlap.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import { bug } from "../../kernel/errors.ts";
@@ -12,7 +11,7 @@ import {
   setFaults,
   setScheduleStatus,
 } from "../../store/rows/cursors.ts";
-import { type Ending, endRuns } from "../../store/rows/endings.ts";
+import { endRuns } from "../../store/rows/endings.ts";
 import { markCancelRequested } from "../../store/rows/live-marks.ts";
 import { type LiveRun, lockOpenRunsOf } from "../../store/rows/live-runs.ts";
 import type { OutboxRow } from "../../store/rows/outbox.ts";
@@ -23,7 +22,7 @@ import { localToRemember } from "../timezones/onward.ts";
 import { planAnew } from "../timezones/replan.ts";
 import { bringToLife, type DispatchPlan } from "./bear.ts";
 import { hearEnds } from "./hear-ends.ts";
-import { endingOfWaiting } from "./making-way.ts";
+import { endingsOfWaiting } from "./making-way.ts";
 import { type CursorPlan, FAULT_RETRY_MS, type MissedAnswer, planCursor } from "./plan-cursor.ts";
 
 export type Materialized = {
@@ -192,7 +191,7 @@ async function writePlans(
   // First what makes way: its guards are given to the new runs below.
   await endRuns(
     tx,
-    plans.flatMap((plan) => makingWay(plan, open.get(plan.cursor.scheduleId) ?? [], nowAt)),
+    plans.flatMap((plan) => endingsOfWaiting(plan, open.get(plan.cursor.scheduleId) ?? [], nowAt)),
     nowAt,
   );
   await markCancelRequested(
@@ -240,14 +239,6 @@ async function writePlans(
   await setScheduleStatus(tx, finished, "finished", nowAt);
   await authority.faults.reach("materialize:written");
   return intents;
-}
-
-function makingWay(plan: MaterializationPlan, open: readonly LiveRun[], nowAt: Instant): Ending[] {
-  const find = (id: Uuid) => open.find((one) => one.id === id)!;
-  return [
-    ...plan.superseded.map((id) => endingOfWaiting(find(id), "skipped", nowAt)),
-    ...plan.canceled.map((id) => endingOfWaiting(find(id), "canceled", nowAt)),
-  ];
 }
 
 /** Sets aside, visibly, the schedules whose rules cannot be computed; they are tried again by themselves. */

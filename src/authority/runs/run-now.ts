@@ -17,7 +17,7 @@ import { lookAgain, refuse, transactOrRefuse } from "../refusal.ts";
 import { revisionOf } from "../revisions.ts";
 import { lockScheduleOrDeleted } from "../schedules/settled-schedule.ts";
 import { bearRuns } from "./bear.ts";
-import { endingOfWaiting } from "./making-way.ts";
+import { endingsOfWaiting } from "./making-way.ts";
 
 export type RunMade =
   | { kind: "created" | "repeated"; runId: Uuid; state: RunState }
@@ -84,14 +84,7 @@ async function bearNow(
   const plan = planOverlap(scheduleId, definition.overlap, seen, [{ id: runId, scheduledAt }]);
   if (plan.skipped.length > 0) return undefined;
   const guard = plan.born[0]!.guard;
-  await endRuns(
-    tx,
-    [
-      ...plan.superseded.map((id) => endingOfWaiting(open.find((run) => run.id === id)!, "skipped", nowAt)),
-      ...plan.canceled.map((id) => endingOfWaiting(open.find((run) => run.id === id)!, "canceled", nowAt)),
-    ],
-    nowAt,
-  );
+  await endRuns(tx, endingsOfWaiting(plan, open, nowAt), nowAt);
   await markCancelRequested(tx, plan.cancelRequested, nowAt);
   const run: NewRun = {
     id: runId,
