@@ -13,7 +13,7 @@ const HOLD = sql(
   "waiting_hold",
   `with waiting as (select id from live_run where schedule_id = $1 and state = 'blocked' and held_by <> 'pause'
                      order by scheduled_at, id for update)
-   update live_run l set held_by = 'pause' from waiting w where l.id = w.id returning l.id`,
+   update live_run l set held_by = 'pause' from waiting w where l.id = w.id`,
 );
 // What a backfill made waits as that again: nothing takes its place (domain/overlap.ts).
 const RELEASE = sql(
@@ -23,7 +23,7 @@ const RELEASE = sql(
    update live_run l
       set held_by = case when exists (select from run r where r.scheduled_at = l.scheduled_at and r.id = l.id
                                                           and r.trigger = 'backfill') then 'replay' else 'overlap' end
-     from held h where l.id = h.id returning l.id`,
+     from held h where l.id = h.id`,
 );
 const READ_GUARDS = sql(
   "waiting_read_guards",
