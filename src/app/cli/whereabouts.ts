@@ -1,5 +1,7 @@
 import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { operatorError } from "../../kernel/errors.ts";
+import type { Config } from "../config.ts";
 
 /**
  * Where the system of a data directory can be reached, for the commands: small files beside its data, written by `up`
@@ -41,4 +43,17 @@ export function findWhereabouts(directory: string): Partial<Whereabouts> {
     return existsSync(path) ? [[field, readFileSync(path, "utf8").trim()]] : [];
   });
   return Object.fromEntries(entries) as Partial<Whereabouts>;
+}
+
+/** What DATABASE_URL and REDIS_URL name, else the servers of the running system of this checkout. Throws `not-running`. */
+export function getServers(config: Config): { databaseUrl: string; redisUrl: string | undefined } {
+  const own = config.DATABASE_URL === undefined ? findWhereabouts(config.PUNCTUAL_DIR) : {};
+  const databaseUrl = config.DATABASE_URL ?? own.databaseUrl;
+  if (databaseUrl === undefined) {
+    throw operatorError(
+      "not-running",
+      "no system of this checkout is running (npm start), and DATABASE_URL is not set",
+    );
+  }
+  return { databaseUrl, redisUrl: config.REDIS_URL ?? own.redisUrl };
 }

@@ -1,9 +1,8 @@
 import { connectHintRedis } from "../../hints/connection.ts";
 import { systemClock } from "../../kernel/clock.ts";
-import { operatorError } from "../../kernel/errors.ts";
 import { silentLog } from "../../kernel/log.ts";
 import { createDatabase, type Database, type Queryable, sql } from "../../store/database.ts";
-import { findWhereabouts } from "../cli/whereabouts.ts";
+import { getServers } from "../cli/whereabouts.ts";
 import type { Config } from "../config.ts";
 import { openObjects } from "../objects.ts";
 import type { Patient } from "./check.ts";
@@ -23,15 +22,7 @@ const CAREFULLY = sql(
 
 /** Connects to what DATABASE_URL and REDIS_URL name, else to the running system of this checkout. */
 export async function callPatient(config: Config): Promise<Patient & { release(): Promise<void> }> {
-  const own = config.DATABASE_URL === undefined ? findWhereabouts(config.PUNCTUAL_DIR) : {};
-  const databaseUrl = config.DATABASE_URL ?? own.databaseUrl;
-  const redisUrl = config.REDIS_URL ?? own.redisUrl;
-  if (databaseUrl === undefined) {
-    throw operatorError(
-      "not-running",
-      "no system of this checkout is running (npm start), and DATABASE_URL is not set",
-    );
-  }
+  const { databaseUrl, redisUrl } = getServers(config);
   const db = createDatabase({
     url: databaseUrl,
     maxConnections: 2,
