@@ -1,6 +1,8 @@
+import { showInstant } from "../../../api/present/instant.ts";
 import { isTouched } from "../../../domain/recurrence/adoption/changed-zones.ts";
 import { type Difference, differenceOf, shadowOf } from "../../../domain/recurrence/adoption/shadow.ts";
 import type { Rule } from "../../../domain/recurrence/rule.ts";
+import { plural } from "../../../domain/recurrence/words.ts";
 import type { ZoneSource } from "../../../domain/recurrence/zone-source.ts";
 import { localInstant } from "../../../domain/rule-zone.ts";
 import { showId } from "../../../kernel/ids.ts";
@@ -48,7 +50,7 @@ const SHOWN_INSTANTS = 3;
 export function printMoved(moved: readonly Moved[], reading: Reading): void {
   const byCount = moved.toSorted((a, b) => b.schedules - a.schedules);
   for (const { rule, schedules, example, difference } of byCount.slice(0, SHOWN_RULES)) {
-    printLine(visible(`${many(schedules, "schedule")} such as ${example}: ${JSON.stringify(rule)}`));
+    printLine(visible(`${plural(schedules, "schedule")} such as ${example}: ${JSON.stringify(rule)}`));
     if (difference.fault !== undefined) {
       printLine(visible(`  before: ${difference.fault.before ?? "computed"}`));
       printLine(visible(`  after:  ${difference.fault.after ?? "computed"}`));
@@ -63,13 +65,13 @@ export function printMoved(moved: readonly Moved[], reading: Reading): void {
 }
 
 function show(at: number | null, rule: Rule, zones: ZoneSource): string {
-  return at === null ? "none" : `${utc(at)} (${localInstant(at, rule, zones)})`;
+  return at === null ? "none" : `${showInstant(at)} (${localInstant(at, rule, zones)})`;
 }
 
 /** The same for programs. */
 export function documentOf(moved: readonly Moved[], reading: Reading): unknown[] {
   const both = (at: number | null, rule: Rule, zones: ZoneSource) =>
-    at === null ? null : { at: utc(at), local: localInstant(at, rule, zones) };
+    at === null ? null : { at: showInstant(at), local: localInstant(at, rule, zones) };
   return moved.map(({ rule, schedules, example, difference: { moves, fault } }) => ({
     rule,
     schedules,
@@ -86,13 +88,5 @@ export function summaryOf(moved: readonly Moved[]): string {
   if (moved.length === 0) return "Nothing moves in the next month.";
   const schedules = moved.reduce((sum, one) => sum + one.schedules, 0);
   const instants = moved.reduce((sum, one) => sum + one.difference.moves.length * one.schedules, 0);
-  return `In the next month ${many(instants, "run")} of ${many(schedules, "schedule")} move (${many(moved.length, "rule")}).`;
-}
-
-function many(count: number, word: string): string {
-  return count === 1 ? `1 ${word}` : `${count} ${word}s`;
-}
-
-function utc(at: number): string {
-  return new Date(at).toISOString().replace(".000Z", "Z");
+  return `In the next month ${plural(instants, "run")} of ${plural(schedules, "schedule")} move (${plural(moved.length, "rule")}).`;
 }
