@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { type Http, pathOf } from "./http.ts";
+import type { Count } from "./types.ts";
 
 /** Long work on many runs, which has a row of its own. Instants are RFC 3339 in UTC. */
 
@@ -39,9 +40,6 @@ export type BackfillRequest = {
   pacePerSecond?: number;
   reason?: string;
 };
-
-/** `capped`: there are at least so many. */
-export type Count = { value: number; capped: boolean };
 
 export type BackfillPlan = {
   revision: number;

@@ -1,6 +1,5 @@
 import { type Http, pathOf } from "./http.ts";
-import type { Count } from "./operations.ts";
-import type { Rule } from "./types.ts";
+import type { BothInstants, Count, Rule } from "./types.ts";
 
 /** What a rule or a change would do, before it is made. Instants are RFC 3339 in UTC; `local` is RFC 9557. */
 
@@ -39,21 +38,20 @@ export type Preview = {
   tzVersion: string;
 };
 
-type ShownInstant = { at: string; local: string };
 type FieldChange = { field: string; from?: unknown; to?: unknown };
 
 export type ChangePreview = Preview & {
   diff: {
     against: number;
     fields: FieldChange[];
-    stay: (ShownInstant & { movedFrom?: string | undefined; movedTo?: string | undefined })[];
-    vanish: ShownInstant[];
-    appear: ShownInstant[];
+    stay: (BothInstants & { movedFrom?: string | undefined; movedTo?: string | undefined })[];
+    vanish: BothInstants[];
+    appear: BothInstants[];
   };
 };
 
 /** `first`: the first 50 of them. */
-export type InstantSet = { count: number; first: ShownInstant[] };
+export type InstantSet = { count: number; first: BothInstants[] };
 
 export type RevisionDiff = {
   scheduleId: string;

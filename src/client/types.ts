@@ -49,6 +49,12 @@ export type ResultLink = {
   mediaType: string | null;
 };
 
+/** The same twice: for machines, and in the rule's zone by the server's own tz data (RFC 9557). */
+export type BothInstants = { at: string; local: string };
+
+/** `capped`: there are at least so many. */
+export type Count = { value: number; capped: boolean };
+
 export type Rule = { kind: string } & Record<string, unknown>;
 
 /** What a calendar does to an instant on a day it excludes: a skip, or the same time on the next business day. */
@@ -67,8 +73,7 @@ export type Schedule = {
   payload: Record<string, unknown>;
   calendars?: CalendarUse[] | undefined;
   nextRunAt: string | null;
-  /** The same twice: for machines, and in the rule's zone by the server's own tz data (RFC 9557). */
-  nextRun: { at: string; local: string } | null;
+  nextRun: BothInstants | null;
   /** Why the rule cannot be computed at the moment, and when it is tried again (null: while paused, not at all). */
   fault: { message: string; retryAt: string | null } | null;
   createdAt: string;
@@ -115,10 +120,8 @@ export type ScheduleDraft = {
   payloadJson?: string;
 };
 
-type Both = { at: string; local: string };
-type Count = { value: number; capped: boolean };
 export type LedgerItem =
-  | (Both & {
+  | (BothInstants & {
       kind: "ran" | "pending" | "skipped";
       runId: string;
       state: RunState;
@@ -128,7 +131,14 @@ export type LedgerItem =
       revision: number;
     })
   /** Many skipped instants in a row; `backfilled` of them have become runs since and are listed after it. */
-  | (Both & { kind: "range"; to: Both; instants: number | null; backfilled: number; reason: string; revision: number });
+  | (BothInstants & {
+      kind: "range";
+      to: BothInstants;
+      instants: number | null;
+      backfilled: number;
+      reason: string;
+      revision: number;
+    });
 
 /** Every nominal instant of a period, a page at a time. `complete` and `counts` are of the whole period up to `verifiedTo`. */
 export type Ledger = {

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import type { BackfillPlan, BackfillRequest, Count } from "../../../client/operations.ts";
+import type { BackfillPlan, BackfillRequest } from "../../../client/operations.ts";
+import type { Count } from "../../../client/types.ts";
 import type { Act } from "../act.ts";
 import { readWhole } from "../deadline.ts";
 import { showCounts } from "../operations/operations.ts";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { Ledger, LedgerItem } from "../../../client/types.ts";
+import type { Count, Ledger, LedgerItem } from "../../../client/types.ts";
 import type { Act } from "../act.ts";
 import { pageOptions, readLimit } from "../page.ts";
 import { printJson, printLine, printNote, printTable, visible } from "../print.ts";
@@ -62,7 +62,7 @@ function printLedger(ledger: Ledger): void {
   if (ledger.next !== null) printLine(`More: --after ${ledger.next}`);
 }
 
-function showCount({ value, capped }: { value: number; capped: boolean }): string {
+function showCount({ value, capped }: Count): string {
   return capped ? `${value} or more` : String(value);
 }
 
