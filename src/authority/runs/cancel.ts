@@ -1,9 +1,10 @@
 import type { RunState } from "../../domain/states.ts";
 import { PunctualError } from "../../kernel/errors.ts";
-import { instantOf, type Uuid } from "../../kernel/ids.ts";
-import { type Queryable, sql, type Transaction } from "../../store/database.ts";
+import type { Uuid } from "../../kernel/ids.ts";
+import type { Transaction } from "../../store/database.ts";
 import { markCancelRequested } from "../../store/rows/live-marks.ts";
 import { lockLiveRunsAndSiblings } from "../../store/rows/live-runs.ts";
+import { readRecordedStates } from "../../store/rows/run-state.ts";
 import { announce } from "../announce.ts";
 import { type Departure, depart } from "../attempts/depart.ts";
 import type { Authority } from "../authority.ts";
@@ -16,13 +17,6 @@ export type CancelOutcome =
   | { kind: "requested" }
   | { kind: "too-late"; state: RunState }
   | { kind: "not-found" };
-
-const READ_RUNS = sql(
-  "cancel_read_runs",
-  `select r.id, r.tenant_id, r.state
-     from unnest($1::timestamptz[], $2::uuid[]) as k (scheduled_at, id)
-     join run r on r.scheduled_at = k.scheduled_at and r.id = k.id`,
-);
 
 /**
  * Cancels runs: at once where nobody works on them, by request where somebody does.
@@ -69,13 +63,9 @@ const TRIES = 50;
 async function cancelIn(authority: Authority, tx: Transaction, requests: readonly CancelRequest[]) {
   const ids = [...new Set(requests.map((request) => request.runId))];
   const live = await lockLiveRunsAndSiblings(tx, ids);
-  const ended = new Map(
-    (
-      await readRuns(
-        tx,
-        ids.filter((id) => !live.has(id)),
-      )
-    ).map((row) => [row.id, row]),
+  const ended = await readRecordedStates(
+    tx,
+    ids.filter((id) => !live.has(id)),
   );
   await authority.faults.reach("cancel:locked");
   const nowAt = await tx.authorityNow();
@@ -107,9 +97,4 @@ async function cancelIn(authority: Authority, tx: Transaction, requests: readonl
   const intents = await depart(tx, departures, nowAt);
   await authority.faults.reach("cancel:written");
   return { outcomes, departures, intents, nowAt };
-}
-
-async function readRuns(tx: Queryable, ids: readonly Uuid[]) {
-  if (ids.length === 0) return [];
-  return tx.query<{ id: Uuid; tenant_id: Uuid; state: RunState | "open" }>(READ_RUNS, [ids.map(instantOf), ids]);
 }

@@ -1,11 +1,11 @@
 import { type Following, failureThatPauses, nextAfterEnds, type ToldEnd } from "../../domain/planning/told-ends.ts";
-import type { RunState } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
-import { instantOf, showId, type Uuid } from "../../kernel/ids.ts";
-import { type Queryable, sql, type Transaction } from "../../store/database.ts";
+import { showId, type Uuid } from "../../kernel/ids.ts";
+import { sql, type Transaction } from "../../store/database.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
 import { type CursorRow, lockCursorsSkipping, setScheduleStatus } from "../../store/rows/cursors.ts";
 import { findWithOpenRuns } from "../../store/rows/live-runs.ts";
+import { readRecordedStates } from "../../store/rows/run-state.ts";
 import { lockSchedules, type ScheduleRow, updateSchedule } from "../../store/rows/schedules.ts";
 import { fillFreeGuards, holdWaiting } from "../attempts/waiting.ts";
 import type { Authority } from "../authority.ts";
@@ -30,11 +30,6 @@ const TAKE = sql(
   "hear_ends_take",
   `delete from outbox where id = any($1::bigint[])
    returning schedule_id, runs[1] as run_id, available_at as ended_at`,
-);
-const READ_STATES = sql(
-  "hear_ends_read_runs",
-  `select r.id, r.state from unnest($1::timestamptz[], $2::uuid[]) as k (scheduled_at, id)
-     join run r on r.scheduled_at = k.scheduled_at and r.id = k.id`,
 );
 const FOLLOW = sql(
   "hear_ends_follow",
@@ -77,7 +72,10 @@ export async function hearEnds(
   const ids = [...new Set(told.map((row) => row.schedule_id))].sort();
   const schedules = await lockSchedules(tx, ids);
   const words = await tx.query<Told>(TAKE, [told.map((row) => row.id)]);
-  const states = await readStates(tx, words);
+  const recorded = await readRecordedStates(
+    tx,
+    words.map((word) => word.run_id),
+  );
   const open = await findWithOpenRuns(tx, ids);
   const nowAt = await tx.authorityNow();
   await authority.revisions.load(tx, locked.map(revisionOf));
@@ -89,7 +87,7 @@ export async function hearEnds(
     const ends = (endsOf.get(schedule.id) ?? []).map((word) => ({
       runId: word.run_id,
       endedAt: word.ended_at,
-      state: states.get(word.run_id),
+      state: recorded.get(word.run_id)?.state,
     }));
     const hearer = { schedule, cursor: known.get(schedule.id)!, hasOpenRuns: open.has(schedule.id) };
     followed.push(await hear(authority, tx, hearer, ends, nowAt));
@@ -163,10 +161,4 @@ async function follow(
   ]);
   const finished = moved.filter((one) => one.nextRunAt === null).map((one) => one.scheduleId);
   await setScheduleStatus(tx, finished, "finished", nowAt);
-}
-
-async function readStates(tx: Queryable, words: readonly Told[]): Promise<Map<Uuid, RunState | "open">> {
-  const ids = words.map((word) => word.run_id);
-  const rows = await tx.query<{ id: Uuid; state: RunState | "open" }>(READ_STATES, [ids.map(instantOf), ids]);
-  return new Map(rows.map((row) => [row.id, row.state]));
 }
