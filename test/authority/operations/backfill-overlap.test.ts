@@ -5,7 +5,7 @@ import { reviseSchedule } from "../../../src/authority/schedules/revise-schedule
 import type { Overlap } from "../../../src/domain/definition.ts";
 import { createWorld, definitionOf, type World } from "../../support/world.ts";
 import { EVERY_MINUTE, hintsOf, history, MINUTE, start, stateOf, states } from "../scenes.ts";
-import { bearLater, begin, finish, missed, operationOf, runIdAt, step } from "./pasts.ts";
+import { bearLater, begin, finish, hurry, missed, operationOf, runIdAt, step } from "./pasts.ts";
 
 describe("a backfill waits its turn", () => {
   let world: World;
@@ -93,10 +93,9 @@ describe("a backfill waits its turn", () => {
   it("never lets more runs of the schedule wait than its pace makes in a second", async () => {
     const { scheduleId, at, grant, past } = await busy({ policy: "forbid" });
     const id = await begin(world, scheduleId, at(0), at(6), { pacePerSecond: 2 });
-    const hurry = () => world.admin.query("update operation set next_step_at = clock_timestamp() where id = $1", [id]);
     await step(world, id);
     expect(await backfilled(scheduleId)).toEqual(["blocked", "blocked"]);
-    await hurry();
+    await hurry(world, id);
     expect(await step(world, id)).toBe("stepped");
     expect(await backfilled(scheduleId)).toHaveLength(2);
     expect(await operationOf(world, id)).toMatchObject({
@@ -105,7 +104,7 @@ describe("a backfill waits its turn", () => {
     });
     await world.complete(grant);
     await world.complete(await start(world, past(0)));
-    await hurry();
+    await hurry(world, id);
     await step(world, id);
     expect(await backfilled(scheduleId)).toEqual(["succeeded", "queued", "blocked", "blocked"]);
     expect(await operationOf(world, id)).toMatchObject({ done: 4, message: null });
@@ -119,8 +118,7 @@ describe("a backfill waits its turn", () => {
     const { runId, fence } = await start(world, runIdAt(scheduleId, firstAt));
     await failRuns(world.authority, [{ runId, fence, failure: { transient: false, code: "broken", message: "no" } }]);
     // The schedule has been told and has not heard: the backfill hears of it first.
-    const hurry = () => world.admin.query("update operation set next_step_at = clock_timestamp() where id = $1", [id]);
-    await hurry();
+    await hurry(world, id);
     expect(await step(world, id)).toBe("stepped");
     expect(await operationOf(world, id)).toMatchObject({ done: 2, message: expect.stringContaining("pauseOnFailure") });
     expect(await backfilled(scheduleId)).toEqual(["failed", "blocked"]);
@@ -185,7 +183,7 @@ describe("a backfill waits its turn", () => {
     const id = await begin(world, scheduleId, firstAt, firstAt + 40 * MINUTE, { pacePerSecond: 7 });
     const drivers = [world.authority, world.another(), world.another()];
     for (let n = 0; n < 8; n++) {
-      await world.admin.query("update operation set next_step_at = clock_timestamp() where id = $1", [id]);
+      await hurry(world, id);
       const outcomes = await Promise.all(drivers.map((one) => step(world, id, one)));
       expect(outcomes.filter((one) => one !== "missed").length).toBeLessThanOrEqual(1);
     }

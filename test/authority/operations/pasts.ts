@@ -64,10 +64,15 @@ export function step(world: World, id: Uuid, authority = world.authority): Promi
   return stepOperation(authority, OPERATION_KINDS, id);
 }
 
+/** Its next step may be taken now, whatever its pace. */
+export async function hurry(world: World, id: Uuid): Promise<void> {
+  await world.admin.query("update operation set next_step_at = clock_timestamp() where id = $1", [id]);
+}
+
 /** Takes steps until it has ended, whatever its pace; answers how. */
 export async function finish(world: World, id: Uuid, authority = world.authority): Promise<Stepped> {
   for (let steps = 0; steps < 500; steps++) {
-    await world.admin.query("update operation set next_step_at = clock_timestamp() where id = $1", [id]);
+    await hurry(world, id);
     const outcome = await step(world, id, authority);
     if (outcome === "ended" || outcome === "failed") return outcome;
   }
