@@ -82,7 +82,8 @@ function withMisfire(definition: Definition, misfire: MissedAnswer["misfire"]): 
   return misfire === undefined ? definition : { ...definition, misfire: { ...definition.misfire, ...misfire } };
 }
 
-function sentenceOf({ field, found, message }: RuleFault): string {
+/** A rule's fault as its schedule shows it. */
+export function sentenceOf({ field, found, message }: RuleFault): string {
   return `${field} ${JSON.stringify(found)}: ${message}`;
 }
 

@@ -10,7 +10,7 @@ import { type CursorRow, setScheduleStatus } from "../../store/rows/cursors.ts";
 import { flagCursors, type Replanned, replanCursors } from "../../store/rows/stale-cursors.ts";
 import type { Authority } from "../authority.ts";
 import { revisionOf } from "../revisions.ts";
-import { FAULT_RETRY_MS } from "../runs/plan-cursor.ts";
+import { FAULT_RETRY_MS, sentenceOf } from "../runs/plan-cursor.ts";
 import { dueAtOf } from "../schedules/next-instant.ts";
 import { continueUnder, standAt } from "./onward.ts";
 import { followAdoption, openVersion } from "./pin-zones.ts";
@@ -106,9 +106,8 @@ function planOne(authority: Authority, cursor: CursorRow, before: ZoneSource | u
   if (!touched && !wasFlagged) return {};
   const compiled = authority.revisions.rule(definition);
   if (!compiled.ok) {
-    const { field, found, message } = compiled.fault;
     // When its known instant comes it is settled like that of every rule that cannot be computed.
-    return isFuture && !isPaused(cursor) ? { fault: `${field} ${JSON.stringify(found)}: ${message}` } : {};
+    return isFuture && !isPaused(cursor) ? { fault: sentenceOf(compiled.fault) } : {};
   }
   const next = bounded(continueUnder(cursor, compiled.rule, before), definition);
   const nextRunAt = touched ? next(standAt(cursor)) : cursor.next_run_at;
