@@ -93,7 +93,7 @@ export function planMaterialization(
   ruleNext: NextAfter,
   open: readonly OpenRun[],
   nowAt: Instant,
-  options: Pick<DueOptions, "floorAt" | "missedReason" | "place"> & { existing?: ReadonlySet<Uuid> },
+  options: Pick<DueOptions, "floorAt" | "missedReason" | "nothingRuns" | "place"> & { existing?: ReadonlySet<Uuid> },
 ): MaterializationPlan {
   const next = bounded(ruleNext, definition);
   const offset = offsetOf(cursor.scheduleId, definition, ruleNext);

@@ -70,6 +70,29 @@ describe("what is due after a while away", () => {
     }
   });
 
+  it("where nothing runs, every instant is a skip, on time or late, due later or in the middle of a catch-up", () => {
+    const nothing = { floorAt: 0, missedReason: "paused" as const, nothingRuns: true };
+    const catchUp = { untilAt: T0 + 5 * MINUTE, done: 1, reason: "misfire" as const };
+    const place = (at: number) =>
+      at % (2 * MINUTE) === 0
+        ? { kind: "due" as const, dueAt: at + 86_400_000 }
+        : { kind: "skip" as const, reason: "calendar" as const };
+    for (const name of ["latest", "skip", "all"] as const) {
+      for (const minutes of [0, 1, 7.5, 500]) {
+        for (const more of [{}, { catchUp }, { offset: () => 59_000 }, { place }]) {
+          const nowAt = firstAt + minutes * MINUTE + 0.5;
+          const plan = planDue(firstAt, nowAt, policy({ policy: name }), rule.next, { ...nothing, ...more });
+          expect([plan.runs, plan.catchUp]).toEqual([[], undefined]);
+          expect(accounted(plan, rule.next)).toHaveLength(Math.floor(minutes) + 1);
+          expect(plan.next).toBe(firstAt + Math.floor(minutes + 1) * MINUTE);
+          const reasons = new Set(plan.skips.map((skip) => skip.reason));
+          if (!("place" in more)) expect([...reasons]).toEqual(["paused"]);
+          else expect([...reasons].sort()).toEqual(minutes === 0 ? ["calendar"] : ["calendar", "paused"]);
+        }
+      }
+    }
+  });
+
   it("1.8 s late is not a misfire; 61 s late is, under a grace of a minute", () => {
     const daily = every(86_400_000);
     expect(planDue(T0, T0 + 1800, policy({ policy: "skip" }), daily.next, options).runs).toMatchObject([

@@ -37,11 +37,12 @@ const FOLLOW = sql(
      from unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[]) as f (schedule_id, next_run_at, next_due_at)
     where c.schedule_id = f.schedule_id`,
 );
-/** As a pause does: nothing is due, and no fault is tried again; one that hides the next instant is kept. */
+/** As a pause does: nothing is due, no catch-up is under way, and no fault is tried again; one that hides the next instant is kept. */
 const STOP = sql(
   "hear_ends_stop",
   `update schedule_cursor
-      set next_due_at = null, fault = case when next_run_at is null then fault end, fault_retry_at = null
+      set next_due_at = null, catch_up_until = null, caught_up = 0, catch_up_reason = null,
+          fault = case when next_run_at is null then fault end, fault_retry_at = null
     where schedule_id = $1`,
 );
 

@@ -25,11 +25,9 @@ import { hearEnds } from "./hear-ends.ts";
 import { endingsOfWaiting } from "./making-way.ts";
 import { type CursorPlan, FAULT_RETRY_MS, type MissedAnswer, planCursor } from "./plan-cursor.ts";
 
-export type Materialized = {
+export type Settled = {
   runs: number;
   skips: number;
-  /** Ends of runs that their schedules have heard of. */
-  heard: number;
   /** Instants in these skips; null: a range is too long to have been counted yet. */
   skippedInstants: number | null;
   /** Schedules that could not be decided now: a run is moving in another transaction. Their cursors stand. */
@@ -42,6 +40,11 @@ export type Materialized = {
   nowAt: Instant;
   /** The authority's epoch, which the hints of these intents carry. */
   epoch: number;
+};
+
+export type Materialized = Settled & {
+  /** Ends of runs that their schedules have heard of. */
+  heard: number;
 };
 
 /** Births of one transaction: past this it plans no further cursor, so that it ends well before its deadline. */
@@ -66,8 +69,8 @@ export async function materialize(
   dispatch: DispatchPlan,
 ): Promise<Materialized> {
   const done = await authority.transact("materialize", async (tx) => {
-    const cursors = await lockCursorsSkipping(tx, scheduleIds);
-    return settleLocked(authority, tx, cursors, dispatch);
+    const { cursors, heard } = await hearEnds(authority, tx, await lockCursorsSkipping(tx, scheduleIds));
+    return { ...(await settleLocked(authority, tx, cursors, dispatch)), heard };
   });
   authority.metrics.runsMaterialized.inc({ kind: "run" }, done.runs);
   authority.metrics.runsMaterialized.inc({ kind: "skip" }, done.skips);
@@ -75,8 +78,10 @@ export async function materialize(
 }
 
 /**
- * What materialize does to cursors that are locked already. Edits, pauses, resumes and deletes call it first, so that
- * every nominal instant up to now is settled under the revision that was in force then.
+ * What materialize does to cursors that are locked and have heard of their runs' ends. Edits, pauses, resumes and
+ * deletes call it first, so that every nominal instant up to now is settled under the revision that was in force then.
+ * It does not listen itself: who called has decided by what was heard, and a failure told since, which pauses the
+ * schedule, would owe none of the instants that the caller goes on as if they were settled. It waits for the next look.
  */
 export async function settleLocked(
   authority: Authority,
@@ -84,10 +89,9 @@ export async function settleLocked(
   locked: readonly CursorRow[],
   dispatch: DispatchPlan,
   missed: MissedAnswer = {},
-): Promise<Materialized> {
+): Promise<Settled> {
   await authority.faults.reach("materialize:cursors-locked");
-  const told = await hearEnds(authority, tx, locked);
-  const cursors = await planAnew(authority, tx, told.cursors);
+  const cursors = await planAnew(authority, tx, locked);
   const revisions = cursors.map(revisionOf);
   await authority.revisions.load(tx, revisions);
   const { open, undecided } = await lockOpenRunsOf(
@@ -133,7 +137,6 @@ export async function settleLocked(
   return {
     runs: plans.reduce((sum, one) => sum + one.runs.length, 0),
     skips,
-    heard: told.heard,
     skippedInstants: counts.reduce((sum, n) => (sum === null || n === null ? null : sum + n), 0),
     undecided: undecided.size,
     unplanned,

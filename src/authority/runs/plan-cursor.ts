@@ -19,7 +19,12 @@ import { revisionOf } from "../revisions.ts";
 import { onwardFrom } from "../timezones/onward.ts";
 
 /** What to do about instants missed for a known cause, where it is not the schedule's own misfire policy. */
-export type MissedAnswer = { misfire?: Partial<Misfire>; reason?: SkipReason };
+export type MissedAnswer = {
+  misfire?: Partial<Misfire>;
+  reason?: SkipReason;
+  /** No instant up to now runs, though it were due later: each is a skip. */
+  nothingRuns?: boolean;
+};
 
 /** A rule that cannot be computed is tried again after this, always: what cures it (a release, tz data) comes at any time. */
 export const FAULT_RETRY_MS = 60_000;
@@ -45,7 +50,12 @@ export function planCursor(
   const revision = authority.revisions.get(revisionOf(cursor));
   const definition = withMisfire(revision.definition, options.misfire);
   const runs = open.map(openRunOf);
-  const settings = { floorAt: options.floorAt, missedReason: options.reason ?? "misfire", existing: options.existing };
+  const settings = {
+    floorAt: options.floorAt,
+    missedReason: options.reason ?? "misfire",
+    nothingRuns: options.nothingRuns ?? false,
+    existing: options.existing,
+  };
   const viewAt = (nextRunAt: Instant) => ({
     scheduleId: cursor.schedule_id,
     tenantId: cursor.tenant_id,

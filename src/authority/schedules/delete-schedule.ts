@@ -9,7 +9,7 @@ import type { Authority } from "../authority.ts";
 import { keepCalendarUses } from "../calendars/use-calendars.ts";
 import { lookAgain, refuse, transactOrRefuse } from "../refusal.ts";
 import { settleForGood } from "./settle-for-good.ts";
-import { lockTenantSchedule } from "./settled-schedule.ts";
+import { hearSchedule, lockTenantSchedule } from "./settled-schedule.ts";
 
 export type DeleteOutcome = { kind: "deleted"; canceled: number } | { kind: "not-found" };
 
@@ -25,9 +25,10 @@ export async function deleteSchedule(
 ): Promise<DeleteOutcome> {
   const { tenantId, actor, scheduleId } = request;
   const done = await transactOrRefuse(authority, "delete-schedule", async (tx) => {
-    const locked = await lockTenantSchedule(tx, tenantId, scheduleId);
-    if (locked === undefined) refuse(undefined);
-    const { schedule, cursor } = await settleForGood(authority, tx, locked);
+    const found = await lockTenantSchedule(tx, tenantId, scheduleId);
+    if (found === undefined) refuse(undefined);
+    // A failure that it has not heard of yet may have paused it.
+    const { schedule, cursor } = await settleForGood(authority, tx, await hearSchedule(authority, tx, found));
     const open = await lockEveryRunOf(tx, scheduleId);
     if (open === undefined) lookAgain();
     await authority.faults.reach("delete:locked");

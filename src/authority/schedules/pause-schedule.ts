@@ -4,7 +4,7 @@ import { writeAudit } from "../../store/rows/audit.ts";
 import { updateCursor, updateSchedule } from "../../store/rows/schedules.ts";
 import type { Authority } from "../authority.ts";
 import { refuse, transactOrRefuse } from "../refusal.ts";
-import { lockTenantSchedule, settleSchedule, unknownNext } from "./settled-schedule.ts";
+import { hearSchedule, lockTenantSchedule, settleSchedule, unknownNext } from "./settled-schedule.ts";
 
 export type PauseOutcome =
   | { kind: "paused"; schedule: ScheduleView; settled: number }
@@ -23,8 +23,9 @@ export async function pauseSchedule(
 ): Promise<PauseOutcome> {
   const { tenantId, actor, scheduleId, note } = request;
   const done = await transactOrRefuse<{ outcome: PauseOutcome }>(authority, "pause-schedule", async (tx) => {
-    const locked = await lockTenantSchedule(tx, tenantId, scheduleId);
-    if (locked === undefined) refuse({ outcome: { kind: "not-found" } });
+    const found = await lockTenantSchedule(tx, tenantId, scheduleId);
+    if (found === undefined) refuse({ outcome: { kind: "not-found" } });
+    const locked = await hearSchedule(authority, tx, found);
     const { schedule, cursor, settled, nowAt } = await settleSchedule(authority, tx, locked);
     if (schedule.status !== "active") {
       // What was settled stays settled: this is an answer, not a refusal.

@@ -11,7 +11,7 @@ import { releaseWaiting } from "../attempts/waiting.ts";
 import type { Authority } from "../authority.ts";
 import { lookAgain, refuse, transactOrRefuse } from "../refusal.ts";
 import { leaveToRelay } from "../runs/bear.ts";
-import { type Materialized, settleLocked } from "../runs/materialize.ts";
+import { type Settled, settleLocked } from "../runs/materialize.ts";
 import { dueAtOf } from "./next-instant.ts";
 import { hearSchedule, lockTenantSchedule, unknownNext } from "./settled-schedule.ts";
 
@@ -88,7 +88,7 @@ async function planOf(
   authority: Authority,
   tx: Transaction,
   { id, definition }: ScheduleView,
-  settled: Materialized,
+  settled: Settled,
 ): Promise<ResumePlan> {
   const plan = { runs: settled.runs, skipped: settled.skippedInstants };
   const cursor = (await lockCursor(tx, id))!;

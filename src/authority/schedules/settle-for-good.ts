@@ -1,11 +1,9 @@
 import type { Transaction } from "../../store/database.ts";
-import type { CursorRow } from "../../store/rows/cursors.ts";
-import type { ScheduleRow } from "../../store/rows/schedules.ts";
 import type { Authority } from "../authority.ts";
 import type { MissedAnswer } from "../runs/plan-cursor.ts";
-import { hearSchedule, type SettledSchedule, settleSchedule } from "./settled-schedule.ts";
+import { type HeardSchedule, type SettledSchedule, settleSchedule } from "./settled-schedule.ts";
 
-const PAUSED: MissedAnswer = { reason: "paused", misfire: { policy: "skip", graceMs: -1 } };
+const PAUSED: MissedAnswer = { reason: "paused", nothingRuns: true };
 
 /**
  * Settles a schedule whose chain ends here: it is deleted, or edited so that it makes other instants. A paused one owes
@@ -14,12 +12,18 @@ const PAUSED: MissedAnswer = { reason: "paused", misfire: { policy: "skip", grac
 export async function settleForGood(
   authority: Authority,
   tx: Transaction,
-  found: { schedule: ScheduleRow; cursor: CursorRow },
+  locked: HeardSchedule,
 ): Promise<SettledSchedule> {
-  // A failure that it has not heard of yet may have paused it.
-  const locked = await hearSchedule(authority, tx, found);
   const { schedule, cursor } = locked;
   if (schedule.status !== "paused") return settleSchedule(authority, tx, locked);
-  const due = { ...cursor, next_due_at: cursor.next_run_at, fault_retry_at: cursor.fault === null ? null : 0 };
-  return settleSchedule(authority, tx, { schedule, cursor: due }, PAUSED);
+  const due = {
+    ...cursor,
+    next_due_at: cursor.next_run_at,
+    fault_retry_at: cursor.fault === null ? null : 0,
+    // A catch-up under way would go on with its runs.
+    catch_up_until: null,
+    caught_up: 0,
+    catch_up_reason: null,
+  };
+  return settleSchedule(authority, tx, { ...locked, cursor: due }, PAUSED);
 }

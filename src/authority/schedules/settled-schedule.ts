@@ -7,18 +7,21 @@ import type { Authority } from "../authority.ts";
 import { lookAgain } from "../refusal.ts";
 import { leaveToRelay } from "../runs/bear.ts";
 import { hearEnds } from "../runs/hear-ends.ts";
-import { type Materialized, settleLocked } from "../runs/materialize.ts";
+import { type Settled, settleLocked } from "../runs/materialize.ts";
 import type { MissedAnswer } from "../runs/plan-cursor.ts";
 
 /** A schedule under its lock, with every nominal instant up to now turned into a run or a skip. */
 export type SettledSchedule = {
   schedule: ScheduleRow;
   cursor: CursorRow;
-  settled: Materialized;
+  settled: Settled;
   nowAt: Instant;
 };
 
 type Locked = { schedule: ScheduleRow; cursor: CursorRow };
+
+/** A schedule under its lock that has heard of its runs' ends; what is told from here on waits for its next look. */
+export type HeardSchedule = Locked & { readonly heard: number };
 
 /** Locks a tenant's schedule: first its cursor (the schedule's lock), then its row. Undefined: no such schedule. */
 export async function lockTenantSchedule(
@@ -42,11 +45,11 @@ export async function lockScheduleOrDeleted(
   return schedule === undefined ? undefined : { schedule, cursor };
 }
 
-/** The schedule as it stands once it has heard of its runs' ends: a failure may have paused it. */
-export async function hearSchedule(authority: Authority, tx: Transaction, locked: Locked): Promise<Locked> {
+/** The schedule as it stands once it has heard of its runs' ends: a failure may have paused it. Once in a transaction. */
+export async function hearSchedule(authority: Authority, tx: Transaction, locked: Locked): Promise<HeardSchedule> {
   const { cursors, heard } = await hearEnds(authority, tx, [locked.cursor]);
-  if (heard === 0) return locked;
-  return { schedule: (await lockSchedule(tx, locked.schedule.id))!, cursor: cursors[0]! };
+  if (heard === 0) return { ...locked, heard };
+  return { schedule: (await lockSchedule(tx, locked.schedule.id))!, cursor: cursors[0]!, heard };
 }
 
 /**
@@ -56,7 +59,7 @@ export async function hearSchedule(authority: Authority, tx: Transaction, locked
 export async function settleSchedule(
   authority: Authority,
   tx: Transaction,
-  locked: Locked,
+  locked: HeardSchedule,
   answer: MissedAnswer = {},
 ): Promise<SettledSchedule> {
   const { schedule } = locked;
@@ -80,7 +83,7 @@ async function settleWhole(
   tx: Transaction,
   cursor: CursorRow,
   answer: MissedAnswer,
-): Promise<Materialized> {
+): Promise<Settled> {
   const whole = await settleLocked(authority, tx, [cursor], leaveToRelay, answer);
   if (whole.undecided > 0) lookAgain();
   for (;;) {

@@ -32,6 +32,11 @@ export type DueOptions = {
   floorAt: Instant;
   /** Why missed instants that do not run are skipped. */
   missedReason: SkipReason;
+  /**
+   * Nothing runs: every instant up to now is a skip for `missedReason`, whatever the policy and however much later it is
+   * due (a window, a shift); what a calendar excludes keeps that reason, as in any stretch that is skipped.
+   */
+  nothingRuns?: boolean;
   /** What each instant comes to, where calendars decide it; by default it is due at its nominal instant. */
   place?: Place;
   /** How long after its placement (ms) an instant is due. */
@@ -73,11 +78,16 @@ export function planDue(
   const lateUntil = Math.ceil(nowAt - policy.graceMs);
   const floorAt = Math.ceil(options.floorAt);
   let at: Instant | null = firstAt;
-  let catchUp = options.catchUp;
+  let catchUp = options.nothingRuns === true ? undefined : options.catchUp;
   const own = () => (policy.policy === "latest" && draft.runsWithin(lateUntil, nowAt) ? "skip" : policy.policy);
 
   // No partition holds these instants any more: however few they are, only a range can tell of them.
   if (at < floorAt) at = draft.skipUntil(at, floorAt, "history-floor");
+  if (options.nothingRuns === true) {
+    const untilAt = Math.floor(nowAt) + 1;
+    const all = { untilAt, done: 0, reason: options.missedReason, policy: "skip", most: 0 } as const;
+    while (at !== null && at <= nowAt && !draft.isFull()) at = settleMissed(draft, at, all, Number.POSITIVE_INFINITY);
+  }
   while (at !== null && at <= nowAt && !draft.isFull()) {
     if (catchUp !== undefined && at >= catchUp.untilAt) {
       // What was on time when the catch-up began is not late because that takes its time.
@@ -109,14 +119,17 @@ export function planDue(
 
 type Missed = CatchUp & { policy: Misfire["policy"]; most: number };
 
-/** Settles the instants before `missed.untilAt`, as far as the plan has room; counts what it catches up in `missed`. */
-function settleMissed(draft: Draft, firstAt: Instant, missed: Missed): Instant | null {
+/**
+ * Settles the instants before `missed.untilAt`, as far as the plan has room; counts what it catches up in `missed`. Those
+ * that are due before `lateUntil` are late.
+ */
+function settleMissed(draft: Draft, firstAt: Instant, missed: Missed, lateUntil = missed.untilAt): Instant | null {
   let at: Instant | null = firstAt;
   if (missed.policy === "all") {
     while (at !== null && at < missed.untilAt && missed.done < missed.most) {
       if (draft.isFull()) return at;
       const before = draft.late;
-      at = draft.decide(at, missed.untilAt);
+      at = draft.decide(at, lateUntil);
       missed.done += draft.late - before;
     }
     if (at === null || at >= missed.untilAt || draft.isFull()) return at;
@@ -125,7 +138,7 @@ function settleMissed(draft: Draft, firstAt: Instant, missed: Missed): Instant |
   if (newest.fromAt > at) draft.skipUntil(at, newest.fromAt, missed.reason);
   at = newest.fromAt;
   while (at !== null && at < missed.untilAt && !draft.isFull()) {
-    at = draft.decide(at, missed.untilAt, at === newest.runAt ? undefined : missed.reason);
+    at = draft.decide(at, lateUntil, at === newest.runAt ? undefined : missed.reason);
   }
   return at;
 }

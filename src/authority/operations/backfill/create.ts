@@ -8,7 +8,7 @@ import { countOpenOperations, insertOperation } from "../../../store/rows/operat
 import { type RequestKey, takeRequestKey } from "../../../store/rows/request-keys.ts";
 import type { Authority } from "../../authority.ts";
 import { refuse, transactOrRefuse } from "../../refusal.ts";
-import { lockScheduleOrDeleted, settleSchedule } from "../../schedules/settled-schedule.ts";
+import { hearSchedule, lockScheduleOrDeleted, settleSchedule } from "../../schedules/settled-schedule.ts";
 import type { BackfillRange } from "./estimate.ts";
 import { undecidedFrom } from "./past.ts";
 import type { BackfillArguments } from "./step.ts";
@@ -56,7 +56,7 @@ export async function createBackfill(
     const locked = await lockScheduleOrDeleted(tx, tenantId, scheduleId);
     if (locked === undefined) return refuse<BackfillMade>({ kind: "not-found" });
     if (locked.schedule.status === "deleted") refuse<BackfillMade>({ kind: "deleted" });
-    const { schedule, cursor } = await settleSchedule(authority, tx, locked);
+    const { schedule, cursor } = await settleSchedule(authority, tx, await hearSchedule(authority, tx, locked));
     const nowAt = await tx.authorityNow();
     const undecidedAt = undecidedFrom(schedule.status, cursor);
     const fault = faultOfRange(request, undecidedAt, await readHistoryFloor(tx), nowAt);
