@@ -16,14 +16,6 @@ export async function settleForGood(
 ): Promise<SettledSchedule> {
   const { schedule, cursor } = locked;
   if (schedule.status !== "paused") return settleSchedule(authority, tx, locked);
-  const due = {
-    ...cursor,
-    next_due_at: cursor.next_run_at,
-    fault_retry_at: cursor.fault === null ? null : 0,
-    // A catch-up under way would go on with its runs.
-    catch_up_until: null,
-    caught_up: 0,
-    catch_up_reason: null,
-  };
+  const due = { ...cursor, next_due_at: cursor.next_run_at, fault_retry_at: cursor.fault === null ? null : 0 };
   return settleSchedule(authority, tx, { ...locked, cursor: due }, PAUSED);
 }

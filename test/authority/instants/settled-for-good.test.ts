@@ -127,6 +127,17 @@ describe("what is settled for good", () => {
   it.each([
     ["edited", (scheduleId: Uuid, change: object) => revise(scheduleId, { ...change, ...cron("5 * * * *") })],
     ["deleted", remove],
+    [
+      "edited, though an earlier release left the catch-up on its cursor",
+      async (scheduleId: Uuid, change: object) => {
+        await world.admin.query(
+          `update schedule_cursor set catch_up_until = clock_timestamp(), caught_up = 250, catch_up_reason = 'misfire'
+            where schedule_id = $1`,
+          [scheduleId],
+        );
+        return revise(scheduleId, { ...change, ...cron("5 * * * *") });
+      },
+    ],
   ])("a catch-up that a failure has stopped stays stopped when the paused schedule is %s", async (_, end) => {
     const change = { ...PAUSES, misfire: { policy: "all", graceMs: 0, maxCatchUp: 1_000 } as const };
     const secondly = { kind: "cron", expression: "* * * * * *", seconds: true, zone: "Etc/UTC" } as const;
