@@ -66,24 +66,35 @@ export async function loadPlacings(
   const calendars = await readCalendars(authority.calendars, tx, await readCalendarVersions(tx, [...wanted.values()]));
   const runs = createRunQuestions();
   const versions = new Map<Uuid, number>();
+  // A plan that is made anew looks at no day again.
+  const used = new Map<Uuid, { definition: Definition; rule: CompiledRule; all: ScheduleCalendars }>();
+  const use = (scheduleId: Uuid, definition: Definition, rule: CompiledRule, named: readonly Calendar[]) => {
+    const known = used.get(scheduleId);
+    if (known?.definition === definition && known.rule === rule) return known.all;
+    const all = useCalendars(definition, rule, named, authority.zones);
+    used.set(scheduleId, { definition, rule, all });
+    return all;
+  };
   return {
     of(cursor, definition, rule) {
       const names = namesOf(definition);
       if (names.length === 0) return undefined;
-      const used = names.map((name) => {
+      const named = names.map((name) => {
         const calendar = calendars.get(`${cursor.tenant_id} ${name}`);
         if (calendar === undefined) throw new MissingCalendar(`calendars: there is no calendar "${name}"`);
         return calendar;
       });
-      const all: ScheduleCalendars = useCalendars(definition, rule, used, authority.zones);
+      const { schedule_id: scheduleId } = cursor;
+      const all = use(scheduleId, definition, rule, named);
       // From the cursor on this batch decides, by the rule; before it, what is written counts.
       const undecidedFrom = cursor.next_run_at ?? Number.POSITIVE_INFINITY;
-      const hasRun = (at: Instant) => at >= undecidedFrom || runs.has(cursor.schedule_id, at);
+      const hasRun = (at: Instant) => at >= undecidedFrom || runs.has(scheduleId, at);
+      const ask = (ats: readonly Instant[]) => runs.ask(scheduleId, ats);
       versions.set(
-        cursor.schedule_id,
-        used.reduce((sum, calendar) => sum + calendar.version, 0),
+        scheduleId,
+        named.reduce((sum, calendar) => sum + calendar.version, 0),
       );
-      return (at) => placeByCalendars(all, at, hasRun).placement;
+      return (at) => placeByCalendars(all, at, hasRun, ask).placement;
     },
     learn: (tx) => runs.learn(tx),
     record: (tx) => keepCalendarVersions(tx, versions),
@@ -120,23 +131,32 @@ const FIND_RUNS = sql(
     where r.state <> 'skipped'`,
 );
 
-/** Whether instants before the cursor have a run: until it was looked up, the answer is yes. */
+/** Whether instants before the cursor have a run, as far as it was looked up. */
 function createRunQuestions() {
-  const known = new Map<Uuid, boolean>();
-  const asked = new Map<Uuid, Instant>();
+  const known = new Map<Uuid, Map<Instant, boolean>>();
+  const asked = new Map<Uuid, Set<Instant>>();
   return {
-    has(scheduleId: Uuid, at: Instant): boolean {
-      const id = deriveRunId(scheduleId, "schedule", at);
-      const answer = known.get(id);
-      if (answer === undefined) asked.set(id, at);
-      return answer ?? true;
+    has(scheduleId: Uuid, at: Instant): boolean | undefined {
+      return known.get(scheduleId)?.get(at);
+    },
+    ask(scheduleId: Uuid, ats: readonly Instant[]): void {
+      const all = asked.get(scheduleId) ?? new Set();
+      for (const at of ats) all.add(at);
+      asked.set(scheduleId, all);
     },
     async learn(tx: Transaction): Promise<boolean> {
       if (asked.size === 0) return false;
-      const rows = await tx.query<{ id: Uuid }>(FIND_RUNS, [[...asked.keys()], [...asked.values()]]);
-      const found = new Set(rows.map((row) => row.id));
-      for (const id of asked.keys()) known.set(id, found.has(id));
+      const keys = [...asked].flatMap(([scheduleId, ats]) =>
+        [...ats].map((at) => ({ scheduleId, at, id: deriveRunId(scheduleId, "schedule", at) })),
+      );
       asked.clear();
+      const ids = keys.map((one) => one.id);
+      const rows = await tx.query<{ id: Uuid }>(FIND_RUNS, [ids, keys.map((one) => one.at)]);
+      const found = new Set(rows.map((row) => row.id));
+      for (const { scheduleId, at, id } of keys) {
+        const answers = known.get(scheduleId) ?? new Map<Instant, boolean>();
+        known.set(scheduleId, answers.set(at, found.has(id)));
+      }
       return true;
     },
   };

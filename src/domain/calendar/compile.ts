@@ -1,5 +1,4 @@
 import { dateOf, weekdayOf } from "../recurrence/civil.ts";
-import { two } from "../recurrence/words.ts";
 import { type CalendarDefinition, readDate, WEEKDAYS } from "./definition.ts";
 
 /** A calendar made ready for looking days up. */
@@ -15,7 +14,7 @@ export type Calendar = {
 /** An entry without a name of its own is called by the calendar's. The most particular entry gives the reason. */
 export function compileCalendar(name: string, version: number, definition: CalendarDefinition): Calendar {
   const dates = new Map(definition.dates.map((one) => [readDate(one.date)!, one.name ?? name]));
-  const yearly = new Map(definition.yearly.map((one) => [one.date, one.name ?? name]));
+  const yearly = new Map(definition.yearly.map((one) => [readMonthAndDay(one.date), one.name ?? name]));
   const spans = disjoint(
     definition.ranges.map((one) => ({ from: readDate(one.from)!, to: readDate(one.to)!, name: one.name ?? name })),
   );
@@ -61,7 +60,14 @@ function find(spans: readonly Span[], day: number): string | undefined {
   return span !== undefined && span.from <= day ? span.name : undefined;
 }
 
-function monthAndDay(day: number): string {
+/** A number for each day of a year, whatever the year. */
+function monthAndDay(day: number): number {
   const { month, day: dayOfMonth } = dateOf(day);
-  return `${two(month)}-${two(dayOfMonth)}`;
+  return month * 100 + dayOfMonth;
+}
+
+/** The same of `12-25`. */
+function readMonthAndDay(text: string): number {
+  const [month, day] = text.split("-").map(Number) as [number, number];
+  return month * 100 + day;
 }

@@ -37,10 +37,15 @@ export function wallOf({ rule }: Member, zone: Zone, at: number): number {
   return first === Number.POSITIVE_INFINITY ? shown : first;
 }
 
+/** Further from a change than it can move the clocks: a zone left out a whole day. */
+const FAR_SECONDS = 2 * DAY_SECONDS;
+
 /** The instants (epoch ms) that may stand for a wall time: each pass of it, and where a gap leaves or moves it to. */
 export function instantsOfWall(zone: Zone, wall: number, ms: number): number[] {
   const first = firstReading(zone, wall);
   const k = segmentAt(zone, first);
+  // Far from every change of the clocks, it is read once.
+  if (first - zone.at[k]! > FAR_SECONDS && zone.at[k + 1]! - first > FAR_SECONDS) return [first * 1000 + ms];
   const offsets = [k - 1, k, k + 1].flatMap((one) => zone.offsets[one] ?? []);
   return [...new Set([first, ...offsets.map((offset) => wall - offset)])].map((t) => t * 1000 + ms);
 }

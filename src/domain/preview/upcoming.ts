@@ -14,7 +14,7 @@ type UpcomingRun = Due & { readonly at: Instant; readonly labels: readonly Label
 export type UpcomingNote = Label & { readonly at: Instant; readonly count: number };
 
 const NOTES_AT_MOST = 100;
-/** Work (see `placeRun`) that calendars may make before a preview gives up looking for instants that run: 0.2 s. */
+/** Work (see `placeRun`) that calendars may make before a preview gives up looking for more instants that run: 0.2 s. */
 const WORK_AT_MOST = 10_000;
 
 /** The first `count` runs after `fromAt`; fewer where the timetable ends. */
@@ -36,13 +36,13 @@ export function upcomingRuns(
     seenUntil = at;
     const placed = placeRun(timetable, at);
     const { due, label, reason } = placed;
+    work += placed.work;
     if (due !== undefined) {
       const labels: Label[] = touchesOf(timetable.rule, at).map(labelOf);
       if (label !== undefined) labels.push({ kind: "calendar", text: calendarText(label) });
       runs.push({ at, ...due, labels });
       continue;
     }
-    work += placed.work;
     noteSkip(notes, at, calendarText(label ?? reason ?? ""));
   }
   return { runs, notes };
