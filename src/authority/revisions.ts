@@ -52,7 +52,8 @@ export function createRevisionCache(pinned: PinnedZones): RevisionCache {
       const missing = new Map<string, RevisionKey>();
       for (const key of keys) {
         const name = nameOf(key);
-        if (!missing.has(name) && !revisions.has(name)) missing.set(name, key);
+        // Found is found anew: what the others push out must not be of this batch.
+        if (!missing.has(name) && revisions.get(name) === undefined) missing.set(name, key);
       }
       if (missing.size === 0) return;
       const wanted = [...missing.values()];

@@ -74,6 +74,31 @@ test("who does not know a revision's digest finds it by its key", async () => {
   expect(cache.get(await keyOf(scheduleId)).payload).toEqual({ asked: "plainly" });
 });
 
+test("a batch keeps what it found in the cache while it loads the rest", async () => {
+  const cache = createRevisionCache(world.authority.pinned);
+  const key = (n: number) => {
+    const id = `00000000-0000-0000-0000-${n.toString(16).padStart(12, "0")}`;
+    return { scheduleId: id, revision: 1, content: id };
+  };
+  const anything: Queryable = {
+    query: async (_, [ids]: readonly unknown[] = []) =>
+      (ids as string[]).map((id) => ({
+        schedule_id: id,
+        revision: 1,
+        content: id,
+        definition: "{}",
+        payload: "{}",
+      })) as never,
+  };
+  await cache.load(
+    anything,
+    Array.from({ length: 50_000 }, (_, n) => key(n)),
+  );
+  await cache.load(anything, [key(0), key(60_000)]);
+  expect(cache.get(key(0))).toBeDefined();
+  expect(() => cache.get(key(1))).toThrow();
+});
+
 test("rows from before there were digests are read by their key", async () => {
   const scheduleId = await world.newSchedule({ payload: { from: "before" } });
   for (const table of ["schedule_revision", "schedule_cursor"])

@@ -92,7 +92,8 @@ pg.types.setTypeParser(2951 as never, (text: string) => (text === "{}" ? [] : te
 
 export function definitionOf(change: Record<string, unknown> = {}): Definition {
   return definitionSchema.parse({
-    rule: { kind: "cron", expression: "0 * * * *", zone: "Etc/UTC" },
+    // Its next own instant is far away, so that none comes in between while a test runs.
+    rule: { kind: "cron", expression: "0 0 1 1 *", zone: "Etc/UTC" },
     job: { kind: "function", name: "test.noop" },
     misfire: { policy: "latest", graceMs: 86_400_000 },
     ...change,

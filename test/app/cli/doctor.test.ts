@@ -75,7 +75,10 @@ test("every invariant that is broken by hand is named, with the rows that break 
 });
 
 test("a hole in a chain is told with what is before and after it, and what should be there", async () => {
-  const schedule = await world.newSchedule({ misfire: { policy: "all", graceMs: 0, maxCatchUp: 100 } });
+  const schedule = await world.newSchedule({
+    rule: { kind: "interval", everyMs: 3_600_000, anchorAt: 0 },
+    misfire: { policy: "all", graceMs: 0, maxCatchUp: 100 },
+  });
   await world.makeDue(schedule, 3 * 3_600_000);
   await world.materialize([schedule]);
   const { rows } = await world.admin.query(
