@@ -114,10 +114,11 @@ async function sayWhereThingsAre(core: Core, url: string, demo: { key: string; t
   say(`Key ${demo.key}`);
   const schedules = await listSchedules(core.db, demo.tenantId, { limit: 10, status: "active" });
   for (const schedule of schedules.toSorted((a, b) => (a.nextRunAt ?? 0) - (b.nextRunAt ?? 0))) {
-    // What came due while nothing ran is running by now.
-    if (schedule.nextRunAt === null || schedule.nextRunAt <= core.clock.now()) continue;
+    if (schedule.nextRunAt === null) continue;
     const zone = zoneOf(schedule.definition.rule) ?? "Etc/UTC";
-    say(`Next ${toLocal(zone, schedule.nextRunAt, zones)} ${schedule.name}`);
+    // What came due while nothing ran is settled now, by its misfire policy.
+    const when = schedule.nextRunAt > core.clock.now() ? "" : "now: due since ";
+    say(`Next ${when}${toLocal(zone, schedule.nextRunAt, zones)} ${schedule.name}`);
   }
   say("Ctrl-C stops everything.");
 }

@@ -67,6 +67,7 @@ export type Schedule = {
   key: string | null;
   name: string;
   labels: Record<string, string>;
+  notes: string | null;
   rule: Rule;
   job: { kind: string; name: string; version: number };
   class: string;

@@ -84,7 +84,10 @@ describe("the ledger of a schedule", () => {
       next: null,
     });
     expect(page.items[0]!.local).toMatch(/T\d\d:\d\d:00-0[45]:00\[America\/New_York\]$/);
-    expect(page.notes).toEqual([`Instants from ${at(firstAt + 21 * MINUTE)} on are not decided yet.`]);
+    expect(page.notes).toEqual([
+      expect.stringMatching(/^The schedule was made at .+: what its rule names before was never its own/),
+      `Instants from ${at(firstAt + 21 * MINUTE)} on are not decided yet.`,
+    ]);
   });
 
   it("is one walk over pages of any size, in nominal order, and counts the whole period on each", async () => {
@@ -191,6 +194,7 @@ describe("the ledger of a schedule", () => {
     const page = await ledger(ref, firstAt, firstAt + 60 * MINUTE);
     expect(page).toMatchObject({ complete: true, items: [{ at: at(firstAt), revision: 1 }] });
     expect(page.notes).toEqual([
+      expect.stringMatching(/^The schedule was made at /),
       `The schedule is paused: instants from ${at(firstAt + 30 * 1000)} on are decided when it is resumed.`,
     ]);
   });

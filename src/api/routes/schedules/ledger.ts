@@ -68,7 +68,7 @@ export const getLedgerRoute = defineRoute({
         holes: holes.slice(0, MOST_HOLES).map(presentHole),
         counts: presentCounts(account.counts, verifiedTo < toAt),
         recomputed: account.opinion.verdict,
-        notes: [...account.notes, ...remarks(schedule, account, toAt)],
+        notes: [...account.notes, ...remarks(schedule, account, fromAt, toAt)],
         items: entries.map((entry) => presentEntry(entry, definitionOf(entry.revision).rule, context.zones)),
         next,
         watermark: showInstant(boundAt),
@@ -79,9 +79,15 @@ export const getLedgerRoute = defineRoute({
 });
 
 /** What a reader of this answer should know, beside what the chain itself tells. */
-function remarks(schedule: ScheduleView, account: Account, toAt: number): string[] {
+function remarks(schedule: ScheduleView, account: Account, fromAt: number, toAt: number): string[] {
   const { holes, verifiedTo, opinion, nextRunAt } = account;
   const told: string[] = [];
+  if (fromAt < schedule.createdAt) {
+    const created = showInstant(schedule.createdAt);
+    told.push(
+      `The schedule was made at ${created}: what its rule names before was never its own, unless it was backfilled.`,
+    );
+  }
   if (holes.length > MOST_HOLES) told.push(`${holes.length} holes were found; the first ${MOST_HOLES} are named.`);
   if (verifiedTo < toAt) {
     told.push(`The period holds more records than one answer verifies: ask again from ${showInstant(verifiedTo)}.`);

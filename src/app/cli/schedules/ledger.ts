@@ -51,8 +51,13 @@ function printLedger(ledger: Ledger): void {
   }
   const { ran, pending, skipped } = ledger.counts;
   printLine(`${showCount(ran)} ran, ${showCount(pending)} pending, ${showCount(skipped)} skipped`);
-  const period = `${showUtc(ledger.from)} to ${showUtc(ledger.verifiedTo)}`;
-  printLine(ledger.complete ? `Complete from ${period}: no instant is missing` : `NOT COMPLETE from ${period}:`);
+  // What is not decided yet can be neither there nor missing.
+  const until = [ledger.verifiedTo, ledger.decidedTo ?? ledger.verifiedTo].sort(
+    (a, b) => Date.parse(a) - Date.parse(b),
+  )[0]!;
+  const period = `${showUtc(ledger.from)} to ${showUtc(until)}`;
+  if (!ledger.complete) printLine(`NOT COMPLETE from ${period}:`);
+  else if (Date.parse(until) > Date.parse(ledger.from)) printLine(`Complete from ${period}: no instant is missing`);
   for (const { after, before, expected } of ledger.holes) {
     printLine(
       visible(`  between ${showUtc(after) || "the beginning"} and ${showUtc(before) || "now"}: expected ${expected}`),

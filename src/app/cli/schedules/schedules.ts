@@ -83,6 +83,7 @@ function printSchedule(schedule: Schedule): void {
     labels: Object.entries(schedule.labels)
       .map(([name, value]) => `${name}=${value}`)
       .join(" "),
+    notes: schedule.notes,
     revision: String(schedule.revision),
     created: showUtc(schedule.createdAt),
     changed: showUtc(schedule.updatedAt),
