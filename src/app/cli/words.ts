@@ -17,16 +17,19 @@ export function showRule(rule: Rule): string {
   if (rule.kind === "cron") return `${rule.expression} ${rule.zone}`;
   if (rule.kind === "interval") return `every ${showInterval(rule)}`;
   if (rule.kind === "once") return `once at ${rule.at}`;
+  if (rule.kind === "afterCompletion") return `${rule.delayMs} ms after the last run ended`;
   return rule.kind;
 }
 
 function showInterval(rule: Rule): string {
   const every = rule.every as { n: number; unit: string } | undefined;
-  return every === undefined ? `${rule.everyMs} ms` : `${every.n} ${every.unit}`;
+  if (every === undefined) return `${rule.everyMs} ms`;
+  return every.n === 1 ? every.unit.replace(/s$/, "") : `${every.n} ${every.unit}`;
 }
 
 export function showNext(schedule: Schedule): string {
   if (schedule.fault !== null) return `cannot be computed: ${schedule.fault.message}`;
+  if (schedule.status === "paused") return "when it is resumed";
   return schedule.nextRun === null ? "" : showLocal(schedule.nextRun.local);
 }
 

@@ -62,9 +62,9 @@ Examples:
   backfillCommand(group, act);
 }
 
-/** What can be typed back: the key where there is one, for it is shorter. */
+/** What can be typed back: the key where there is one, for it is shorter. A deleted schedule has given its key away. */
 function nameOf(schedule: Schedule): string {
-  return schedule.key === null ? schedule.scheduleId : `key:${schedule.key}`;
+  return schedule.key === null || schedule.status === "deleted" ? schedule.scheduleId : `key:${schedule.key}`;
 }
 
 function printSchedule(schedule: Schedule): void {
