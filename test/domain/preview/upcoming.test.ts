@@ -70,6 +70,25 @@ describe("the next runs", () => {
   });
 });
 
+describe("calendars that are costly to look at", () => {
+  const from = at("2026-06-01T00:00:00Z");
+  const costly = (looks: number) =>
+    timetableOf(compiled(cron("* * * * *")), {}, (nominalAt) => ({
+      placement: { kind: "due", dueAt: nominalAt },
+      looks,
+    }));
+
+  it("end a preview early also where every instant runs", () => {
+    expect(upcomingRuns(costly(0), from, 100).runs).toHaveLength(100);
+    expect(upcomingRuns(costly(10_000), from, 100).runs).toHaveLength(10);
+  });
+
+  it("end a comparison early, which says how far it came", () => {
+    const diff = compareBetween(costly(10_000), costly(10_000), from, at("2026-06-02T00:00:00Z"));
+    expect(diff).toMatchObject({ kept: 10, comparedUntil: from + 11 * 60_000 });
+  });
+});
+
 describe("a change of rule", () => {
   const from = at("2026-06-01T00:00:00Z");
 
