@@ -67,7 +67,8 @@ describe("a schedule that is paused by a failure", () => {
     await world.check();
     expect(await resumeSchedule(world.authority, who(scheduleId))).toMatchObject({
       kind: "resumed",
-      schedule: { status: "active" },
+      // What was said of the pause is over.
+      schedule: { status: "active", notes: null },
     });
     expect(await states(world, scheduleId)).toEqual(["failed", "queued", "blocked"]);
     await succeed(await start(world, second));

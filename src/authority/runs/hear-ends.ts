@@ -1,3 +1,4 @@
+import { pauseNote } from "../../domain/planning/pause-note.ts";
 import { type Following, failureThatPauses, nextAfterEnds, type ToldEnd } from "../../domain/planning/told-ends.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import { showId, type Uuid } from "../../kernel/ids.ts";
@@ -134,7 +135,7 @@ async function hear(
 async function pause(tx: Transaction, schedule: ScheduleRow, failed: Uuid, nowAt: Instant): Promise<void> {
   const { id: scheduleId, tenant_id: tenantId, status } = schedule;
   if (status === "paused") return;
-  const notes = `Paused because ${showId("run", failed)} failed (pauseOnFailure)`;
+  const notes = pauseNote(showId("run", failed));
   await updateSchedule(tx, { ...schedule, status: "paused", notes }, nowAt);
   await tx.query(STOP, [scheduleId]);
   const after = { note: notes, run: failed };

@@ -1,5 +1,6 @@
 import type { Misfire } from "../../domain/definition.ts";
 import { bounded } from "../../domain/materialization.ts";
+import { withoutPauseNote } from "../../domain/planning/pause-note.ts";
 import { nextAfter } from "../../domain/recurrence/next.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import type { Transaction } from "../../store/database.ts";
@@ -48,7 +49,7 @@ export async function resumeSchedule(
     const nowAt = await tx.authorityNow();
     // An edit during the pause may have left nothing to come.
     const status = cursor.next_run_at === null && cursor.fault === null && !cursor.awaits_end ? "finished" : "active";
-    await updateSchedule(tx, { ...schedule, status, notes: note ?? schedule.notes }, nowAt);
+    await updateSchedule(tx, { ...schedule, status, notes: note ?? withoutPauseNote(schedule.notes) }, nowAt);
     await updateCursor(tx, {
       scheduleId,
       revision: cursor.revision,
