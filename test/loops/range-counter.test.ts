@@ -50,4 +50,26 @@ describe("ranges that were too long to be counted", () => {
     expect(rows.filter((row) => row.to_at < floor)).toHaveLength(2);
     expect(await counter.pass(signal)).toEqual({ did: 0, more: false });
   });
+
+  it("are counted behind any number of ranges whose rule cannot be computed", async () => {
+    const [broken, whole] = [await world.newSchedule(), await world.newSchedule()];
+    await world.admin.query("update schedule_cursor set content = null where schedule_id = $1", [broken]);
+    await world.admin.query(
+      `update schedule_revision set content = null, definition = jsonb_set(definition::jsonb, '{rule,zone}', '"Gone/Away"')::json
+        where schedule_id = $1`,
+      [broken],
+    );
+    const insert = `insert into skip_range (schedule_id, from_at, to_at, tenant_id, revision, reason, created_at)
+      select $1, t, t + interval '10 years', $2, 1, 'misfire', $3
+        from generate_series(timestamptz '2001-01-01', timestamptz '2001-01-01' + $4 * interval '1 ms', '1 ms') t`;
+    await world.admin.query(insert, [broken, world.tenantId, "2020-01-01", 250]);
+    await world.admin.query(insert, [whole, world.tenantId, "2021-01-01", 0]);
+    const counter = createRangeCounter({ authority: world.authority });
+    await counter.pass(signal);
+    expect(await uncounted()).toBe(252);
+    await counter.pass(signal);
+    expect(await uncounted()).toBe(251);
+    await counter.pass(signal); // the next round begins at the front, should they have become countable
+    await world.admin.query("delete from skip_range where schedule_id = $1", [broken]);
+  });
 });

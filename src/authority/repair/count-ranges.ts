@@ -9,21 +9,31 @@ import type { RevisionKey } from "../revisions.ts";
 
 const FIND = sql(
   "count_ranges_find",
-  `select r.schedule_id as "scheduleId", r.revision, v.content, r.from_at as "fromAt", r.to_at as "toAt"
+  `select r.schedule_id as "scheduleId", r.revision, v.content, r.from_at as "fromAt", r.to_at as "toAt",
+          r.created_at as "createdAt"
      from skip_range r join schedule_revision v using (schedule_id, revision)
-    where r.instants is null order by r.created_at limit $1`,
+    where r.instants is null
+      and ($1::timestamptz is null or (r.created_at, r.schedule_id, r.from_at) > ($1, $2::uuid, $3::timestamptz))
+    order by r.created_at, r.schedule_id, r.from_at limit $4`,
 );
 const SET = sql(
   "count_ranges_set",
   "update skip_range set instants = $3 where schedule_id = $1 and from_at = $2 and instants is null",
 );
 
-type Range = RevisionKey & { fromAt: Instant; toAt: Instant };
+type Range = RevisionKey & { fromAt: Instant; toAt: Instant; createdAt: Instant };
 
-/** How far this process has come with ranges that take more than one pass. Whoever starts anew, counts anew. */
-export type RangeProgress = Map<string, Counting | "uncountable">;
+/**
+ * How far this process has come: behind which range the next look begins (ranges that cannot be counted stay behind it and
+ * are met again on the next round), and ranges that take more than one pass. Whoever starts anew, counts anew.
+ */
+export type RangeProgress = { after: Range | null; readonly counting: Map<string, Counting> };
 
-/** Ranges looked at in one pass; those whose rule cannot be computed are set aside, so they are few. */
+export function nothingCounted(): RangeProgress {
+  return { after: null, counting: new Map() };
+}
+
+/** Ranges looked at in one pass. */
 const LOOK = 200;
 
 /**
@@ -36,25 +46,35 @@ export async function countRanges(
   progress: RangeProgress,
   budget: number,
 ): Promise<{ counted: number; more: boolean }> {
-  const ranges = await authority.db.query<Range>(FIND, [LOOK]);
+  const { after, counting } = progress;
+  const place = after === null ? [null, null, null] : placeOf(after);
+  const ranges = await authority.db.query<Range>(FIND, [...place, LOOK]);
   await authority.revisions.load(authority.db, ranges);
   let left = budget;
   let counted = 0;
   for (const range of ranges) {
     if (left <= 0) return { counted, more: true };
     const key = `${range.scheduleId} ${range.fromAt}`;
-    const before = progress.get(key) ?? { at: range.fromAt, counted: 0 };
-    if (before === "uncountable") continue;
+    const before = counting.get(key) ?? { at: range.fromAt, counted: 0 };
     const now = goOn(authority, range, before, left);
-    progress.set(key, now);
-    if (now === "uncountable") continue;
-    left -= now.counted - before.counted;
-    if (now.at !== null) return { counted, more: true };
-    progress.delete(key);
-    await authority.db.query(SET, [range.scheduleId, instantText(range.fromAt), now.counted]);
-    counted++;
+    if (now !== "uncountable") {
+      left -= now.counted - before.counted;
+      if (now.at !== null) {
+        counting.set(key, now);
+        return { counted, more: true };
+      }
+      counting.delete(key);
+      await authority.db.query(SET, [range.scheduleId, instantText(range.fromAt), now.counted]);
+      counted++;
+    }
+    progress.after = range;
   }
+  if (ranges.length < LOOK) progress.after = null;
   return { counted, more: ranges.length === LOOK && counted > 0 };
+}
+
+function placeOf({ createdAt, scheduleId, fromAt }: Range): string[] {
+  return [instantText(createdAt), scheduleId, instantText(fromAt)];
 }
 
 function goOn(authority: Authority, range: Range, before: Counting, most: number): Counting | "uncountable" {
