@@ -24,10 +24,10 @@ const ON_TIME_MS = 10_000;
 const OVERDUE_MS = 2_000;
 const OVERDUE_EVERY_MS = 2_000;
 /** A pass begins with what is on time; what is overdue, catch-up above all, has what is left of this, or the least. */
-const PASS_MS = 250;
-const LATE_LEAST_MS = 100;
+const PASS_MS = 100;
+const LATE_LEAST_MS = 50;
 /** Overdue cursors go into transactions of about this length, so that a pass ends in time on a slow machine, too. */
-const LATE_PACE = { targetMs: 100, first: 50, least: 5, most: BATCH };
+const LATE_PACE = { targetMs: 50, first: 50, least: 5, most: BATCH };
 const LEASE_MS = 10_000;
 const LEASE_EVERY_MS = 3_000;
 
