@@ -28,6 +28,8 @@ const PASS_MS = 100;
 const LATE_LEAST_MS = 50;
 /** Overdue cursors go into transactions of about this length, so that a pass ends in time on a slow machine, too. */
 const LATE_PACE = { targetMs: 50, first: 50, least: 5, most: BATCH };
+/** Catch-up rests so many times as long as it took: what is on time needs workers and database, too. */
+const REST = 2;
 const LEASE_MS = 10_000;
 const LEASE_EVERY_MS = 3_000;
 
@@ -46,7 +48,6 @@ export function createScanner(options: {
   let mask = bucketMask([]);
   let leasedAt = Number.NEGATIVE_INFINITY;
   let overdueAt = Number.NEGATIVE_INFINITY;
-  /** Catch-up has half of the time: as long as it took it rests, since what is on time needs workers and database, too. */
   let restUntilMs = Number.NEGATIVE_INFINITY;
   const isResting = () => clock.monotonic() < restUntilMs;
   /** Database clock minus process clock: only for deciding when to look. */
@@ -135,7 +136,7 @@ export function createScanner(options: {
         const settled = await settle(late, untilMs, latePace);
         did += settled.did;
         if (late.length < LOOK && !settled.stillDue) overdueAt = clock.monotonic();
-        else if (settled.did > 0) restUntilMs = 2 * clock.monotonic() - lateMs;
+        else if (settled.did > 0) restUntilMs = clock.monotonic() + REST * (clock.monotonic() - lateMs);
       } else more ||= onTime.length === LOOK;
       const next = await findNextInstant(authority, mask, databaseNow);
       aheadMs = next.nowAt - clock.now();
