@@ -14,7 +14,7 @@ import { reviseSchedule } from "../../src/authority/schedules/revise-schedule.ts
 import type { Uuid } from "../../src/kernel/ids.ts";
 import { showId } from "../../src/kernel/ids.ts";
 import { createWorld, definitionOf, type World } from "../support/world.ts";
-import { allow, bear, liveOf, makeDue, running, start, stateOf, states } from "./scenes.ts";
+import { allow, bear, failForGood, liveOf, makeDue, running, start, stateOf, states } from "./scenes.ts";
 
 const PAUSES = { pauseOnFailure: true } as const;
 
@@ -27,8 +27,6 @@ describe("a schedule that is paused by a failure", () => {
   afterAll(() => world.close());
 
   const who = (scheduleId: Uuid) => ({ tenantId: world.tenantId, actor: "test", scheduleId });
-  const fail = async ({ runId, fence }: Pick<Grant, "runId" | "fence">) =>
-    failRuns(world.authority, [{ runId, fence, failure: { transient: false, code: "broken", message: "no use" } }]);
   const succeed = (grant: Grant) => completeRuns(world.authority, [{ ...grant, output: null }]);
   const schedule = async (scheduleId: Uuid) =>
     (
@@ -46,7 +44,7 @@ describe("a schedule that is paused by a failure", () => {
   it("hands nothing on: the schedule hears of it, is paused with the reason, and what waits waits for the resume", async () => {
     const { scheduleId, grant } = await running(world, PAUSES);
     const [second, third] = [await bear(world, scheduleId, 50_000), await bear(world, scheduleId, 40_000)];
-    expect(await fail(grant)).toMatchObject([{ kind: "failed" }]);
+    expect(await failForGood(world, grant)).toMatchObject([{ kind: "failed" }]);
     expect(await states(world, scheduleId)).toEqual(["failed", "blocked", "blocked"]);
     expect(await words(scheduleId)).toEqual([{ runs: [grant.runId] }]);
     await world.check();
@@ -78,7 +76,7 @@ describe("a schedule that is paused by a failure", () => {
 
   it("an instant that is due when the schedule hears of the failure falls into the pause", async () => {
     const { scheduleId, grant } = await running(world, PAUSES);
-    await fail(grant);
+    await failForGood(world, grant);
     await makeDue(world, scheduleId, 30_000);
     expect(await hear(scheduleId)).toMatchObject({ heard: 1, runs: 0, skips: 0 });
     expect(await resumeSchedule(world.authority, who(scheduleId))).toMatchObject({ plan: { runs: 1, skipped: 0 } });
@@ -92,7 +90,7 @@ describe("a schedule that is paused by a failure", () => {
         where schedule_id = $1`,
       [scheduleId],
     );
-    await fail(grant);
+    await failForGood(world, grant);
     expect(await hear(scheduleId)).toMatchObject({ heard: 1, runs: 0 });
     expect(await hear(scheduleId)).toMatchObject({ heard: 0, runs: 0 });
     expect(await schedule(scheduleId)).toMatchObject({ status: "paused", next_due_at: null });
@@ -100,7 +98,7 @@ describe("a schedule that is paused by a failure", () => {
 
   it("the relay never publishes the word", async () => {
     const { scheduleId, grant } = await running(world, PAUSES);
-    await fail(grant);
+    await failForGood(world, grant);
     const { rows } = await publishOutbox(world.authority, new Map([["short", 100]]));
     expect(rows.flatMap((row) => row.runs)).not.toContain(grant.runId);
     expect(await words(scheduleId)).toHaveLength(1);
@@ -122,7 +120,7 @@ describe("a schedule that is paused by a failure", () => {
   it("the reconciler leaves what a failure holds alone, before the schedule has heard of it and after", async () => {
     const { scheduleId, grant } = await running(world, PAUSES);
     const second = await bear(world, scheduleId, 50_000);
-    await fail(grant);
+    await failForGood(world, grant);
     expect(await fillIdleGuards(world.authority, 100)).toBe(0);
     await hear(scheduleId);
     expect(await fillIdleGuards(world.authority, 100)).toBe(0);
@@ -134,7 +132,7 @@ describe("a schedule that is paused by a failure", () => {
     const ids: Uuid[] = [];
     for (let ago = 60_000; ago > 56_000; ago -= 1000) ids.push(await bear(world, scheduleId, ago));
     const [first, other] = [await start(world, ids[0]!), await start(world, ids[1]!)];
-    await fail(first);
+    await failForGood(world, first);
     await hear(scheduleId);
     await succeed(other);
     expect(await states(world, scheduleId)).toEqual(["failed", "succeeded", "blocked", "blocked"]);
@@ -148,7 +146,7 @@ describe("a schedule that is paused by a failure", () => {
     const ids: Uuid[] = [];
     for (let ago = 60_000; ago > 56_000; ago -= 1000) ids.push(await bear(world, scheduleId, ago));
     const [first, other] = [await start(world, ids[0]!), await start(world, ids[1]!)];
-    await fail(first);
+    await failForGood(world, first);
     await makeDue(world, scheduleId, 30_000);
     const held = world.faults.hold("hear-ends:written");
     const hearing = hear(scheduleId);
@@ -166,7 +164,7 @@ describe("a schedule that is paused by a failure", () => {
     const ids: Uuid[] = [];
     for (let ago = 60_000; ago > 56_000; ago -= 1000) ids.push(await bear(world, scheduleId, ago));
     const [first, other] = [await start(world, ids[0]!), await start(world, ids[1]!)];
-    await fail(first);
+    await failForGood(world, first);
     const held = world.faults.hold("complete:written");
     const ending = succeed(other);
     await held.arrived;
@@ -182,9 +180,9 @@ describe("a schedule that is paused by a failure", () => {
   it("a person may run it meanwhile, to see whether it works again; its success hands nothing on, its failure pauses no further", async () => {
     const { scheduleId, grant } = await running(world, PAUSES);
     const second = await bear(world, scheduleId, 50_000);
-    await fail(grant);
+    await failForGood(world, grant);
     await hear(scheduleId);
-    for (const end of [succeed, fail]) {
+    for (const end of [succeed, (grant: Grant) => failForGood(world, grant)]) {
       const made = await runNow(world.authority, who(scheduleId));
       expect(made).toMatchObject({ kind: "created", state: "queued" });
       await end(await start(world, (made as { runId: Uuid }).runId));
@@ -200,10 +198,10 @@ describe("a schedule that is paused by a failure", () => {
   it("a failure that it hears of only at the resume does not pause it again", async () => {
     const { scheduleId, grant } = await running(world, PAUSES);
     const second = await bear(world, scheduleId, 50_000);
-    await fail(grant);
+    await failForGood(world, grant);
     await hear(scheduleId);
     const made = (await runNow(world.authority, who(scheduleId))) as { runId: Uuid };
-    await fail(await start(world, made.runId));
+    await failForGood(world, await start(world, made.runId));
     expect(await words(scheduleId)).toHaveLength(1);
     expect(await resumeSchedule(world.authority, who(scheduleId))).toMatchObject({ schedule: { status: "active" } });
     expect(await words(scheduleId)).toEqual([]);
@@ -215,7 +213,7 @@ describe("a schedule that is paused by a failure", () => {
     const second = await bear(world, scheduleId, 50_000);
     const change = { definition: definitionOf() };
     await reviseSchedule(world.authority, { ...who(scheduleId), expectedRevision: 1, change });
-    await fail(grant);
+    await failForGood(world, grant);
     expect(await stateOf(world, second)).toBe("blocked");
     await world.check();
     await hear(scheduleId);
@@ -229,7 +227,7 @@ describe("a schedule that is paused by a failure", () => {
     const change = { definition: definitionOf() };
     await reviseSchedule(world.authority, { ...who(scheduleId), expectedRevision: 1, change });
     await pauseSchedule(world.authority, who(scheduleId));
-    await fail(grant);
+    await failForGood(world, grant);
     expect(await hear(scheduleId)).toMatchObject({ heard: 1 });
     expect(await schedule(scheduleId)).toMatchObject({ status: "paused" });
     expect(await stateOf(world, waiting)).toBe("queued");
@@ -241,7 +239,7 @@ describe("a schedule that is paused by a failure", () => {
     const waiting = await bear(world, scheduleId, 40_000);
     const change = { definition: definitionOf() };
     await reviseSchedule(world.authority, { ...who(scheduleId), expectedRevision: 1, change });
-    await fail(grant);
+    await failForGood(world, grant);
     expect(await hear(scheduleId)).toMatchObject({ heard: 1 });
     expect(await stateOf(world, waiting)).toBe("queued");
   });
@@ -249,7 +247,7 @@ describe("a schedule that is paused by a failure", () => {
   it("an edit of a paused one keeps what is held, though it brings slots; a deletion cancels it", async () => {
     const { scheduleId, grant } = await running(world, PAUSES);
     const second = await bear(world, scheduleId, 50_000);
-    await fail(grant);
+    await failForGood(world, grant);
     const change = { definition: definitionOf({ ...PAUSES, overlap: { policy: "allow" } }) };
     expect(await reviseSchedule(world.authority, { ...who(scheduleId), expectedRevision: 1, change })).toMatchObject({
       kind: "revised",
@@ -264,7 +262,7 @@ describe("a schedule that is paused by a failure", () => {
     const scheduleId = await world.newSchedule({ ...PAUSES, maxRuns: 2 });
     const [first, second] = [await bear(world, scheduleId, 60_000), await bear(world, scheduleId, 50_000)];
     expect(await schedule(scheduleId)).toMatchObject({ status: "finished" });
-    await fail(await start(world, first));
+    await failForGood(world, await start(world, first));
     await hear(scheduleId);
     expect(await schedule(scheduleId)).toMatchObject({ status: "paused" });
     await resumeSchedule(world.authority, who(scheduleId));

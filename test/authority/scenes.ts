@@ -1,3 +1,4 @@
+import { failRuns } from "../../src/authority/attempts/fail.ts";
 import type { Grant } from "../../src/authority/attempts/grant.ts";
 import type { Definition } from "../../src/domain/definition.ts";
 import { deriveRunId, type Uuid } from "../../src/kernel/ids.ts";
@@ -35,6 +36,13 @@ export async function start(world: World, runId: Uuid, worker = "worker-a"): Pro
   const grant = grants.find((one) => one.runId === runId);
   if (grant === undefined) throw new Error(`${runId} did not start`);
   return grant;
+}
+
+/** The attempt fails in a way that no retry would mend. */
+export async function failForGood(world: World, { runId, fence }: Pick<Grant, "runId" | "fence">) {
+  return failRuns(world.authority, [
+    { runId, fence, failure: { transient: false, code: "broken", message: "no use" } },
+  ]);
 }
 
 export async function hintsOf(world: World, runId: Uuid): Promise<bigint[]> {

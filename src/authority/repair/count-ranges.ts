@@ -2,6 +2,7 @@ import { bounded } from "../../domain/materialization.ts";
 import { type Counting, countAtOnce, countOn } from "../../domain/planning/count-instants.ts";
 import { nextAfter } from "../../domain/recurrence/next.ts";
 import type { Instant } from "../../kernel/clock.ts";
+import type { Uuid } from "../../kernel/ids.ts";
 import { sql } from "../../store/database.ts";
 import { instantText } from "../../store/values.ts";
 import type { Authority } from "../authority.ts";
@@ -12,8 +13,7 @@ const FIND = sql(
   `select r.schedule_id as "scheduleId", r.revision, v.content, r.from_at as "fromAt", r.to_at as "toAt",
           r.created_at as "createdAt"
      from skip_range r join schedule_revision v using (schedule_id, revision)
-    where r.instants is null
-      and ($1::timestamptz is null or (r.created_at, r.schedule_id, r.from_at) > ($1, $2::uuid, $3::timestamptz))
+    where r.instants is null and (r.created_at, r.schedule_id, r.from_at) > ($1::timestamptz, $2::uuid, $3::timestamptz)
     order by r.created_at, r.schedule_id, r.from_at limit $4`,
 );
 const SET = sql(
@@ -21,16 +21,19 @@ const SET = sql(
   "update skip_range set instants = $3 where schedule_id = $1 and from_at = $2 and instants is null",
 );
 
-type Range = RevisionKey & { fromAt: Instant; toAt: Instant; createdAt: Instant };
+type Place = { createdAt: Instant; scheduleId: Uuid; fromAt: Instant };
+type Range = RevisionKey & Place & { toAt: Instant };
+
+const FROM_THE_START: Place = { createdAt: 0, scheduleId: "00000000-0000-0000-0000-000000000000", fromAt: 0 };
 
 /**
  * How far this process has come: behind which range the next look begins (ranges that cannot be counted stay behind it and
  * are met again on the next round), and ranges that take more than one pass. Whoever starts anew, counts anew.
  */
-export type RangeProgress = { after: Range | null; readonly counting: Map<string, Counting> };
+export type RangeProgress = { after: Place; readonly counting: Map<string, Counting> };
 
 export function nothingCounted(): RangeProgress {
-  return { after: null, counting: new Map() };
+  return { after: FROM_THE_START, counting: new Map() };
 }
 
 /** Ranges looked at in one pass. */
@@ -47,7 +50,7 @@ export async function countRanges(
   budget: number,
 ): Promise<{ counted: number; more: boolean }> {
   const { after, counting } = progress;
-  const place = after === null ? [null, null, null] : placeOf(after);
+  const place = [instantText(after.createdAt), after.scheduleId, instantText(after.fromAt)];
   const ranges = await authority.db.query<Range>(FIND, [...place, LOOK]);
   await authority.revisions.load(authority.db, ranges);
   let left = budget;
@@ -69,12 +72,8 @@ export async function countRanges(
     }
     progress.after = range;
   }
-  if (ranges.length < LOOK) progress.after = null;
+  if (ranges.length < LOOK) progress.after = FROM_THE_START;
   return { counted, more: ranges.length === LOOK && counted > 0 };
-}
-
-function placeOf({ createdAt, scheduleId, fromAt }: Range): string[] {
-  return [instantText(createdAt), scheduleId, instantText(fromAt)];
 }
 
 function goOn(authority: Authority, range: Range, before: Counting, most: number): Counting | "uncountable" {

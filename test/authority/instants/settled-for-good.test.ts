@@ -1,7 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { completeRuns } from "../../../src/authority/attempts/complete.ts";
-import { failRuns } from "../../../src/authority/attempts/fail.ts";
-import type { Grant } from "../../../src/authority/attempts/grant.ts";
 import { putCalendar } from "../../../src/authority/calendars/put-calendar.ts";
 import { deleteSchedule } from "../../../src/authority/schedules/delete-schedule.ts";
 import { pauseSchedule } from "../../../src/authority/schedules/pause-schedule.ts";
@@ -10,7 +8,7 @@ import { reviseSchedule } from "../../../src/authority/schedules/revise-schedule
 import { calendarDefinitionSchema } from "../../../src/domain/calendar/definition.ts";
 import { deriveRunId, type Uuid } from "../../../src/kernel/ids.ts";
 import { createWorld, definitionOf, type World } from "../../support/world.ts";
-import { history, makeDue, rangesOf, running, start } from "../scenes.ts";
+import { failForGood, history, makeDue, rangesOf, running, start } from "../scenes.ts";
 
 const PAUSES = { pauseOnFailure: true } as const;
 const cron = (expression: string) => ({ rule: { kind: "cron", expression, zone: "Etc/UTC" } as const });
@@ -26,8 +24,6 @@ describe("what is settled for good", () => {
   afterAll(() => world.close());
 
   const who = (scheduleId: Uuid) => ({ tenantId: world.tenantId, actor: "test", scheduleId });
-  const fail = async ({ runId, fence }: Pick<Grant, "runId" | "fence">) =>
-    failRuns(world.authority, [{ runId, fence, failure: { transient: false, code: "broken", message: "no use" } }]);
   const revise = (scheduleId: Uuid, change: Parameters<typeof definitionOf>[0]) =>
     reviseSchedule(world.authority, {
       ...who(scheduleId),
@@ -60,7 +56,7 @@ describe("what is settled for good", () => {
   it("a failure told during a deletion loses no due instant; the word left is cleared away", async () => {
     const { scheduleId, grant } = await running(world, PAUSES);
     const due = await makeDue(world, scheduleId, 30_000);
-    meanwhile(() => fail(grant));
+    meanwhile(() => failForGood(world, grant));
     expect(await remove(scheduleId)).toEqual({ kind: "deleted", canceled: 1 });
     expect(await fateOf(scheduleId, due)).toMatchObject({ state: "canceled" });
     expect(await words(scheduleId)).toBe(1);
@@ -71,7 +67,7 @@ describe("what is settled for good", () => {
   it("a failure told during an edit loses no due instant, and pauses at the next look", async () => {
     const { scheduleId, grant } = await running(world, PAUSES);
     const due = await makeDue(world, scheduleId, 30_000);
-    meanwhile(() => fail(grant));
+    meanwhile(() => failForGood(world, grant));
     expect(await revise(scheduleId, { ...PAUSES, ...cron("5 * * * *") })).toMatchObject({
       kind: "revised",
       schedule: { status: "active" },
@@ -88,7 +84,7 @@ describe("what is settled for good", () => {
     const { scheduleId, grant } = await running(world, PAUSES);
     await pauseSchedule(world.authority, who(scheduleId));
     const due = await fallIntoPause(scheduleId);
-    meanwhile(() => fail(grant));
+    meanwhile(() => failForGood(world, grant));
     await end(scheduleId);
     expect(await fateOf(scheduleId, due)).toMatchObject({ state: "skipped", skip_reason: "paused" });
   });
@@ -108,7 +104,7 @@ describe("what is settled for good", () => {
     const { scheduleId, grant } = await running(world, PAUSES);
     await pauseSchedule(world.authority, who(scheduleId));
     const due = await fallIntoPause(scheduleId);
-    meanwhile(() => fail(grant));
+    meanwhile(() => failForGood(world, grant));
     expect(await resumeSchedule(world.authority, who(scheduleId))).toMatchObject({
       kind: "resumed",
       schedule: { status: "active" },
@@ -119,7 +115,7 @@ describe("what is settled for good", () => {
     expect(await status(scheduleId)).toBe("paused");
     await resumeSchedule(world.authority, who(scheduleId));
     const late = await makeDue(world, scheduleId, 10_000);
-    meanwhile(() => fail(second));
+    meanwhile(() => failForGood(world, second));
     expect(await pauseSchedule(world.authority, who(scheduleId))).toMatchObject({ kind: "paused", settled: 1 });
     expect(await fateOf(scheduleId, late)).toMatchObject({ skip_reason: null });
   });
@@ -144,7 +140,7 @@ describe("what is settled for good", () => {
     const scheduleId = await world.newSchedule({ ...change, rule: secondly });
     await world.makeDue(scheduleId, 600_000);
     await world.materialize([scheduleId]);
-    await fail(await start(world, (await history(world, scheduleId))[0]!.id));
+    await failForGood(world, await start(world, (await history(world, scheduleId))[0]!.id));
     await world.materialize([scheduleId]);
     expect(await status(scheduleId)).toBe("paused");
     const { rows } = await world.admin.query(

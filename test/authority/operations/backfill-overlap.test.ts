@@ -1,10 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { failRuns } from "../../../src/authority/attempts/fail.ts";
 import { resumeSchedule } from "../../../src/authority/schedules/resume-schedule.ts";
 import { reviseSchedule } from "../../../src/authority/schedules/revise-schedule.ts";
 import type { Overlap } from "../../../src/domain/definition.ts";
 import { createWorld, definitionOf, type World } from "../../support/world.ts";
-import { EVERY_MINUTE, hintsOf, history, MINUTE, start, stateOf, states } from "../scenes.ts";
+import { EVERY_MINUTE, failForGood, hintsOf, history, MINUTE, start, stateOf, states } from "../scenes.ts";
 import { bearLater, begin, finish, hurry, missed, operationOf, runIdAt, step } from "./pasts.ts";
 
 describe("a backfill waits its turn", () => {
@@ -115,8 +114,7 @@ describe("a backfill waits its turn", () => {
     const { scheduleId, firstAt } = await missed(world, 9, change);
     const id = await begin(world, scheduleId, firstAt, firstAt + 4 * MINUTE, { pacePerSecond: 2 });
     await step(world, id);
-    const { runId, fence } = await start(world, runIdAt(scheduleId, firstAt));
-    await failRuns(world.authority, [{ runId, fence, failure: { transient: false, code: "broken", message: "no" } }]);
+    await failForGood(world, await start(world, runIdAt(scheduleId, firstAt)));
     // The schedule has been told and has not heard: the backfill hears of it first.
     await hurry(world, id);
     expect(await step(world, id)).toBe("stepped");
