@@ -1,0 +1,5 @@
+-- why:      effects are sent
+-- locks:    none yet
+-- breaking: no
+
+select 1;

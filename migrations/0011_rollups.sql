@@ -1,0 +1,5 @@
+-- why:      rollups are kept incrementally, history has a stable bound
+-- locks:    none yet
+-- breaking: no
+
+select 1;

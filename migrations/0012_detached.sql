@@ -1,0 +1,5 @@
+-- why:      attempts outlive their workers
+-- locks:    none yet
+-- breaking: no
+
+select 1;
