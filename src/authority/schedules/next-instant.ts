@@ -6,7 +6,7 @@ import { nextAfter } from "../../domain/recurrence/next.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import type { Transaction } from "../../store/database.ts";
-import { readHistoryFloor } from "../../store/rows/operations/backfill.ts";
+import { readFloor } from "../../store/rows/floor.ts";
 import type { Authority } from "../authority.ts";
 
 /** The first instant a definition is due after `fromAt` (null: never again), or why it cannot be accepted. */
@@ -28,7 +28,7 @@ export async function firstInstant(
   if (nextRunAt === null && definition.rule.kind === "once") {
     const onlyAt = next(Number.NEGATIVE_INFINITY) ?? next(0);
     if (onlyAt !== null && definition.runIfPast) {
-      const floorAt = await readHistoryFloor(tx);
+      const floorAt = await readFloor(tx);
       if (onlyAt >= floorAt) return { ok: true, nextRunAt: onlyAt };
       const message = "lies further back than history is kept";
       const allowed = `${new Date(floorAt).toISOString()} or later`;

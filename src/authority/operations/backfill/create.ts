@@ -3,7 +3,7 @@ import { MOST_OPEN_OPERATIONS } from "../../../domain/operation.ts";
 import { bucketOf, mintId } from "../../../kernel/ids.ts";
 import { findOperation, type OperationView } from "../../../store/reads/operations.ts";
 import { writeAudit } from "../../../store/rows/audit.ts";
-import { readHistoryFloor } from "../../../store/rows/operations/backfill.ts";
+import { readFloor } from "../../../store/rows/floor.ts";
 import { countOpenOperations, insertOperation } from "../../../store/rows/operations/operations.ts";
 import { type RequestKey, takeRequestKey } from "../../../store/rows/request-keys.ts";
 import type { Authority } from "../../authority.ts";
@@ -59,7 +59,7 @@ export async function createBackfill(
     const { schedule, cursor } = await settleSchedule(authority, tx, await hearSchedule(authority, tx, locked));
     const nowAt = await tx.authorityNow();
     const undecidedAt = undecidedFrom(schedule.status, cursor);
-    const fault = faultOfRange(request, undecidedAt, await readHistoryFloor(tx), nowAt);
+    const fault = faultOfRange(request, undecidedAt, await readFloor(tx), nowAt);
     if (fault !== undefined) refuse<BackfillMade>({ kind: "invalid", fault });
     if ((await countOpenOperations(tx, tenantId)) >= MOST_OPEN_OPERATIONS) refuse<BackfillMade>({ kind: "too-many" });
     const { fromAt: from, toAt: to, policy, total } = request;

@@ -5,7 +5,7 @@ import type { Uuid } from "../../../kernel/ids.ts";
 import type { Transaction } from "../../../store/database.ts";
 import { findSchedule } from "../../../store/reads/schedules.ts";
 import { type CursorRow, readCursor } from "../../../store/rows/cursors.ts";
-import { readHistoryFloor } from "../../../store/rows/operations/backfill.ts";
+import { readFloor } from "../../../store/rows/floor.ts";
 import type { Authority } from "../../authority.ts";
 import { judgePast, tallyOf, undecidedFrom, walkOf } from "./past.ts";
 
@@ -50,7 +50,7 @@ export async function estimateBackfill(authority: Authority, range: BackfillRang
     if (schedule === undefined || cursor === undefined) return { kind: "not-found" };
     if (schedule.status === "deleted") return { kind: "deleted" };
     const undecidedAt = undecidedFrom(schedule.status, cursor);
-    const fault = faultOfRange(range, undecidedAt, await readHistoryFloor(tx), await tx.authorityNow());
+    const fault = faultOfRange(range, undecidedAt, await readFloor(tx), await tx.authorityNow());
     if (fault !== undefined) return { kind: "invalid", fault };
     return { kind: "estimated", estimate: await count(authority, tx, cursor, range) };
   });

@@ -10,7 +10,8 @@ import type { Definition } from "../../../domain/definition.ts";
 import type { Instant } from "../../../kernel/clock.ts";
 import type { Transaction } from "../../../store/database.ts";
 import type { CursorRow } from "../../../store/rows/cursors.ts";
-import { countOpenRuns, readHistoryFloor } from "../../../store/rows/operations/backfill.ts";
+import { readFloor } from "../../../store/rows/floor.ts";
+import { countOpenRuns } from "../../../store/rows/operations/backfill.ts";
 import type { OperationRow } from "../../../store/rows/operations/operations.ts";
 import type { Authority } from "../../authority.ts";
 import { hearEnds } from "../../runs/hear-ends.ts";
@@ -117,7 +118,7 @@ async function lookBack(
   const walk = await walkOf(authority, tx, cursor, policy);
   if (schedule.status === "paused" && walk.definition.pauseOnFailure) return "held";
   // History may have been cut meanwhile, and a cursor set back: what it has before it is materialize's.
-  const floorAt = Math.ceil(await readHistoryFloor(tx));
+  const floorAt = Math.ceil(await readFloor(tx));
   const fromAt = Math.max((operation.cursor as { at: Instant } | null)?.at ?? from, floorAt);
   const toAt = Math.min(to, cursor.next_run_at ?? undecidedFrom(schedule.status, cursor) ?? to);
   const { verdicts, restAt } = await judgePast(authority, tx, walk, fromAt, toAt, limit);

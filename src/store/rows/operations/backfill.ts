@@ -51,7 +51,6 @@ const COUNT_OPEN = sql(
           (select count(*)::int from (select 1 from live_run
             where schedule_id = $1 and state = 'blocked' limit $2) b) as blocked`,
 );
-const READ_FLOOR = sql("backfill_read_floor", "select floor_at from history_floor");
 
 export type PastRun = { id: Uuid; state: RunState; skip_reason: SkipReason | null };
 
@@ -120,9 +119,4 @@ export async function countOpenRuns(
   most: number,
 ): Promise<{ open: number; blocked: number }> {
   return (await tx.query<{ open: number; blocked: number }>(COUNT_OPEN, [scheduleId, most]))[0]!;
-}
-
-/** Below it no partition holds runs. */
-export async function readHistoryFloor(db: Queryable): Promise<Instant> {
-  return (await db.query<{ floor_at: Instant }>(READ_FLOOR))[0]?.floor_at ?? 0;
 }
