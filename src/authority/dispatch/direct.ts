@@ -43,15 +43,13 @@ export async function findDirectWork(
   if (first.length === 0) return { hints: [], nowAt: server.now, nextAt };
 
   const each = Math.ceil((ROWS_PER_SLOT * slots) / first.length);
-  const late = () => lateRoom(Math.ceil(slots / first.length), authority.chance());
+  const lateFirst = () => lateRoom(Math.ceil(slots / first.length), authority.chance());
   const rows = await findDispatchable(
     db,
-    first.map((lane) => ({
-      tenantId: lane.tenant_id,
-      class: class_,
-      rows: Math.min(each, roomUnder(lane)),
-      late: late(),
-    })),
+    first.map((lane) => {
+      const rows = Math.min(each, roomUnder(lane));
+      return { tenantId: lane.tenant_id, class: class_, rows, late: rows, lateFirst: lateFirst() };
+    }),
   );
   const hints = deal(first, rows, slots).map((row) => ({
     rowId: row.id,

@@ -1,3 +1,4 @@
+import { LANES } from "../../domain/states.ts";
 import { type LaneDemand, lateRoom, roomOf, windowOf } from "../../domain/window.ts";
 import type { Chance } from "../../kernel/chance.ts";
 import type { Instant } from "../../kernel/clock.ts";
@@ -5,6 +6,7 @@ import type { Transaction } from "../../store/database.ts";
 import {
   countPublished,
   type DispatchableRow,
+  type DispatchableShare,
   divideByTime,
   findDispatchable,
   findWaitingLanes,
@@ -61,8 +63,8 @@ export async function hasWaitingRows(authority: Authority): Promise<boolean> {
   return (await findWaitingLanes(authority.db)).length > 0;
 }
 
-/** `rows` is the lane's room in runs: no row names fewer than one. */
-type Wanted = { tenantId: string; class: string; rows: number; late: number };
+/** Rooms are in runs: no row names fewer than one. */
+type Wanted = DispatchableShare & { tenantId: string; class: string };
 
 async function roomForAll(
   tx: Transaction,
@@ -71,37 +73,41 @@ async function roomForAll(
   chance: Chance,
 ): Promise<Wanted[]> {
   const published = new Map(
-    (await countPublished(tx)).map((row) => [laneKey({ tenantId: row.tenant_id, class: row.class }), row.runs]),
+    (await countPublished(tx)).map((row) => [laneKey({ tenantId: row.tenant_id, class: row.class }), row]),
   );
   const byClass = Map.groupBy(due, (lane) => lane.class);
   return [...byClass].flatMap(([class_, lanes]) => {
-    const demands = lanes.map(
-      (lane): LaneDemand => ({
+    const demands = lanes.map((lane): LaneDemand => {
+      const standing = published.get(laneKey({ tenantId: lane.tenant_id, class: class_ }));
+      return {
         tenantId: lane.tenant_id,
         class: class_,
         weight: lane.weight,
         running: lane.running,
         maxRunning: lane.max_running,
-        published: published.get(laneKey({ tenantId: lane.tenant_id, class: class_ })) ?? 0,
-      }),
-    );
+        published: standing?.runs ?? 0,
+        publishedLate: standing?.late ?? 0,
+      };
+    });
     const rooms = roomOf(demands, windowOf(slots.get(class_) ?? 0));
     return demands.flatMap((lane, i) => {
-      const room = rooms[i]!;
-      if (room === 0) return [];
-      return [{ tenantId: lane.tenantId, class: class_, rows: room, late: lateRoom(room, chance()) }];
+      const { runs, late } = rooms[i]!;
+      if (runs === 0) return [];
+      return [{ tenantId: lane.tenantId, class: class_, rows: runs, late, lateFirst: lateRoom(runs, chance()) }];
     });
   });
 }
 
 /** A row may go out when at least one of its runs fits. */
 function trim(rows: readonly DispatchableRow[], wanted: readonly Wanted[]): DispatchableRow[] {
-  const left = new Map(wanted.map((lane) => [laneKey(lane), lane.rows]));
+  const left = new Map(
+    wanted.map(({ tenantId, class: class_, rows, late }) => [laneKey({ tenantId, class: class_ }), { rows, late }]),
+  );
   return rows.filter((row) => {
-    const key = laneKey({ tenantId: row.tenant_id, class: row.class });
-    const room = left.get(key) ?? 0;
-    if (room <= 0) return false;
-    left.set(key, room - row.runs.length);
+    const room = left.get(laneKey({ tenantId: row.tenant_id, class: row.class }))!;
+    if (room.rows <= 0 || (row.lane === LANES.late && room.late <= 0)) return false;
+    room.rows -= row.runs.length;
+    room.late -= row.runs.length;
     return true;
   });
 }

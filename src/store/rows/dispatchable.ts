@@ -54,25 +54,26 @@ const COUNT_PUBLISHED = sql(
 );
 
 /**
- * Rows of lanes that may start now: at most `k` of each, strict before normal before late, then by instant; but the
- * first `late` late rows come before all, so that they are not starved by a tenant that never runs out of others.
+ * Rows of lanes that may start now: at most `k` of each, strict before normal before late, then by instant; at most `late`
+ * of them late ones, of which the first `late_first` come before all, so that they are not starved by a tenant that never
+ * runs out of others.
  */
-const TAKE = `from unnest($1::uuid[], $2::text[], $3::int[], $4::int[]) as w (tenant_id, class, k, late)
+const FIND_ROWS = sql(
+  "dispatchable_find_rows",
+  `select r.id, r.tenant_id, r.class, r.lane, r.runs, r.publish_no
+     from unnest($1::uuid[], $2::text[], $3::int[], $4::int[], $5::int[]) as w (tenant_id, class, k, late, late_first)
     cross join lateral (
       select o.id, o.tenant_id, o.class, o.lane, o.runs, o.publish_no
-        from (values (0::smallint), (1::smallint), (2::smallint)) as p (lane)
+        from (values (0::smallint, w.k), (1::smallint, w.k), (2::smallint, w.late)) as p (lane, most)
        cross join lateral (
          select id, tenant_id, class, lane, runs, publish_no, available_at,
                 row_number() over (order by available_at, id) as nth
            from outbox
           where published_at is null and kind = 'run' and class = w.class and tenant_id = w.tenant_id and lane = p.lane
             and available_at <= (select clock_timestamp())
-          order by available_at, id limit w.k) o
-       order by (o.lane = 2 and o.nth <= w.late) desc, o.lane, o.available_at, o.id
-       limit w.k) r`;
-const FIND_ROWS = sql(
-  "dispatchable_find_rows",
-  `select r.id, r.tenant_id, r.class, r.lane, r.runs, r.publish_no ${TAKE}`,
+          order by available_at, id limit p.most) o
+       order by (o.lane = 2 and o.nth <= w.late_first) desc, o.lane, o.available_at, o.id
+       limit w.k) r`,
 );
 
 const MARK = sql(
@@ -130,16 +131,19 @@ export function countPublished(
   return db.query(COUNT_PUBLISHED);
 }
 
-/** At most `rows` of each lane, of which `late` are kept for late ones, should there be any. */
+/** How many rows of a lane: at most `rows`, of which `late` may be late ones, `lateFirst` of them before all others. */
+export type DispatchableShare = { rows: number; late: number; lateFirst: number };
+
 export function findDispatchable(
   db: Queryable,
-  wanted: readonly { tenantId: Uuid; class: string; rows: number; late: number }[],
+  wanted: readonly ({ tenantId: Uuid; class: string } & DispatchableShare)[],
 ): Promise<DispatchableRow[]> {
   return db.query<DispatchableRow>(FIND_ROWS, [
     wanted.map((lane) => lane.tenantId),
     wanted.map((lane) => lane.class),
     wanted.map((lane) => lane.rows),
     wanted.map((lane) => lane.late),
+    wanted.map((lane) => lane.lateFirst),
   ]);
 }
 
