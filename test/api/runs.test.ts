@@ -91,7 +91,8 @@ const age = () =>
   server.db.query(
     sql(
       "test_age",
-      "update run set materialized_at = materialized_at - interval '1 minute' where materialized_at > clock_timestamp() - interval '10 s'",
+      `update run set materialized_at = materialized_at - interval '1 minute', finished_at = finished_at - interval '1 minute'
+        where materialized_at > clock_timestamp() - interval '10 s'`,
     ),
   );
 

@@ -1,9 +1,8 @@
 import type { Job, Payload, ResourceClass } from "../../domain/definition.ts";
 import type { HeldBy, RunState, SkipReason, Trigger } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
-import { PunctualError } from "../../kernel/errors.ts";
 import { instantOf, type Uuid } from "../../kernel/ids.ts";
-import { type Database, isStatementTimeout, type Queryable, type Statement, sql } from "../database.ts";
+import { type Queryable, sql } from "../database.ts";
 import { instantText, isStorable } from "../values.ts";
 
 /** A run as it stands: history and, while it is open, its live row. Instants are epoch ms. */
@@ -33,7 +32,8 @@ export type RunListItem = {
 };
 export type RunView = RunListItem & { payload: Payload };
 
-const COLUMNS = `r.id, r.schedule_id as "scheduleId", r.tenant_id as "tenantId", r.class,
+/** Of `run r`, `live_run l` and `schedule_revision v`. */
+export const LISTED_COLUMNS = `r.id, r.schedule_id as "scheduleId", r.tenant_id as "tenantId", r.class,
   coalesce(l.state, case r.state when 'open' then 'queued' else r.state end) as state, r.trigger,
   r.scheduled_at as "scheduledAt", r.due_at as "dueAt", coalesce(l.admitted_at, r.admitted_at) as "admittedAt",
   coalesce(r.started_at, l.started_at) as "startedAt", r.finished_at as "finishedAt",
@@ -51,100 +51,14 @@ const JOINS = `left join live_run l on l.id = r.id
 
 const FIND = sql(
   "read_run",
-  `select ${COLUMNS}, coalesce(r.payload::json, v.payload, '{}') as payload from run r ${JOINS}
+  `select ${LISTED_COLUMNS}, coalesce(r.payload::json, v.payload, '{}') as payload from run r ${JOINS}
     where r.scheduled_at = $3::timestamptz and r.id = $2 and r.tenant_id = $1`,
 );
-
-// One order for all lists: (scheduled_at, id) falling. The bound keeps rows out that are younger than the first page.
-const PAGE = `r.materialized_at <= $2::timestamptz and (r.scheduled_at, r.id) < ($3::timestamptz, $4::uuid)
-  and r.scheduled_at >= $5::timestamptz and r.scheduled_at < $6::timestamptz
-  and ($7::text is null or r.class = $7) and ($8::text is null or r.trigger = $8)`;
-const ORDER = "order by r.scheduled_at desc, r.id desc limit $9";
-const OF_STATE = "and ($10::text is null or r.state = $10)";
-
-const LIST_OF_TENANT = sql(
-  "read_runs_of_tenant",
-  `select ${COLUMNS} from run r ${JOINS} where r.tenant_id = $1 and ${PAGE} ${OF_STATE} ${ORDER}`,
-);
-const LIST_OF_SCHEDULE = sql(
-  "read_runs_of_schedule",
-  `select ${COLUMNS} from run r ${JOINS}
-    where r.tenant_id = $1 and r.schedule_id = $11::uuid and ${PAGE} ${OF_STATE} ${ORDER}`,
-);
-// Where an open run stands is known to the small table only: start there.
-const LIST_LIVE = sql(
-  "read_runs_live",
-  `select ${COLUMNS}
-     from live_run l
-     join run r on r.scheduled_at = l.scheduled_at and r.id = l.id
-     left join schedule_revision v on v.schedule_id = r.schedule_id and v.revision = r.revision
-    where l.tenant_id = $1 and l.state = $10 and ($11::uuid is null or l.schedule_id = $11) and ${PAGE} ${ORDER}`,
-);
-
-const LIVE: readonly RunState[] = ["queued", "blocked", "running", "retrying"];
-const LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 
 export async function findRun(db: Queryable, tenantId: Uuid, runId: Uuid): Promise<RunView | undefined> {
   const scheduledAt = instantOf(runId);
   if (!isStorable(scheduledAt)) return undefined;
   return (await db.query<RunView>(FIND, [tenantId, runId, instantText(scheduledAt)]))[0];
-}
-
-export type RunPage = {
-  scheduleId?: Uuid;
-  state?: RunState;
-  class?: ResourceClass;
-  trigger?: Trigger;
-  /** Nominal instants from (inclusive) and to (exclusive). */
-  from?: Instant;
-  to?: Instant;
-  /** Last row of the page before. */
-  after?: { scheduledAt: Instant; id: Uuid };
-  /** Only what was materialised up to here: the same for all pages of one walk. */
-  boundAt: Instant;
-  limit: number;
-};
-
-/** A filter that matches next to nothing would walk the whole history for one page. */
-const LIST_TIMEOUT_MS = 5_000;
-
-/**
- * Latest nominal instant first. A filter by a live state shows what is so now, and is not stable over pages. Throws
- * `busy` when the page took too long to find.
- */
-export async function listRuns(
-  db: Pick<Database, "queryWithin">,
-  tenantId: Uuid,
-  page: RunPage,
-): Promise<RunListItem[]> {
-  const [statement, values] = statementOf(tenantId, page);
-  try {
-    return await db.queryWithin<RunListItem>(LIST_TIMEOUT_MS, statement, values);
-  } catch (error) {
-    if (!isStatementTimeout(error)) throw error;
-    const message = `The runs were not found within ${LIST_TIMEOUT_MS / 1000} s; ask for less time with from and to, or for one schedule`;
-    throw new PunctualError("busy", message, { actor: "caller", retryable: true, cause: error });
-  }
-}
-
-function statementOf(tenantId: Uuid, page: RunPage): [Statement, unknown[]] {
-  const shared = [
-    tenantId,
-    instantText(page.boundAt),
-    page.after === undefined ? "infinity" : instantText(page.after.scheduledAt),
-    page.after?.id ?? LAST_ID,
-    page.from === undefined ? "-infinity" : instantText(page.from),
-    page.to === undefined ? "infinity" : instantText(page.to),
-    page.class ?? null,
-    page.trigger ?? null,
-    page.limit,
-    page.state ?? null,
-  ];
-  if (page.state !== undefined && LIVE.includes(page.state)) {
-    return [LIST_LIVE, [...shared, page.scheduleId ?? null]];
-  }
-  if (page.scheduleId !== undefined) return [LIST_OF_SCHEDULE, [...shared, page.scheduleId]];
-  return [LIST_OF_TENANT, shared];
 }
 
 export type AttemptView = {

@@ -1,14 +1,27 @@
 import type { Instant } from "../../kernel/clock.ts";
 import { type Queryable, sql } from "../database.ts";
 
-/** Younger rows may still be invisible to a reader: no verb takes longer. */
-const SETTLED_MS = 5000;
+/** Between a verb's time and now, at least: what a clock that is set back may take away. */
+const MARGIN_MS = 5000;
 
-const NOW = sql("read_now", "select clock_timestamp() as now");
+/**
+ * What a verb writes carries the time it read, and is seen only after its commit, however long that takes. So history
+ * is complete up to just before the oldest transaction began that has written and is still open: whoever reads time in
+ * a transaction has an id first (`authorityNow`), began before, and keeps both until others see its rows. Whoever began
+ * after we looked reads a later time. The clock is read first, and pages are read in later statements.
+ */
+const WATERMARK = sql(
+  "read_watermark",
+  `select least(n.now - ${MARGIN_MS} * interval '1 ms',
+                (select min(a.xact_start) - interval '1 us' from pg_stat_get_activity(null) a
+                  where a.datid = (select oid from pg_database where datname = current_database())
+                    and a.backend_type = 'client backend' and a.backend_xid is not null)) as watermark
+     from (select clock_timestamp() as now offset 0) n`,
+);
 
 /** Up to where history is complete (database time): the watermark, and the bound of a list's first page. */
 export async function readWatermark(db: Queryable): Promise<Instant> {
-  return (await db.query<{ now: Instant }>(NOW))[0]!.now - SETTLED_MS;
+  return (await db.query<{ watermark: Instant }>(WATERMARK))[0]!.watermark;
 }
 
 export type Backlog = {

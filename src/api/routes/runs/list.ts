@@ -16,7 +16,7 @@ export const listRunsRoute = defineRoute({
   method: "get",
   path: "/v1/runs",
   tag: "runs",
-  summary: "List runs, latest nominal instant first",
+  summary: "List runs by nominal instant, latest first",
   description:
     "With `requestKey` (and `scheduleId` for a run-now): what a request with that Idempotency-Key made, or 404 when it was not accepted.",
   roles: READERS,
@@ -26,7 +26,7 @@ export const listRunsRoute = defineRoute({
     requestKey: z.string().max(200).optional(),
   }),
   answer: runPageAnswer,
-  problems: ["invalid-cursor", "not-accepted", "not-found"],
+  problems: ["invalid-cursor", "not-accepted", "not-found", "busy"],
   async handle({ query }, context, caller) {
     const { scheduleId: ref, requestKey, ...filters } = query;
     const scheduleId = ref === undefined ? undefined : await getScheduleId(context, caller, ref);

@@ -8,12 +8,12 @@ export const listRunsOfScheduleRoute = defineRoute({
   method: "get",
   path: "/v1/schedules/{schedule}/runs",
   tag: "runs",
-  summary: "List a schedule's runs, latest nominal instant first",
+  summary: "List a schedule's runs by nominal instant, latest first",
   roles: READERS,
   params: scheduleParams,
   query: runFilters,
   answer: runPageAnswer,
-  problems: ["not-found", "invalid-cursor"],
+  problems: ["not-found", "invalid-cursor", "busy"],
   async handle({ params, query }, context, caller) {
     const schedule = await getSchedule(context, caller, params.schedule);
     return pageOfRuns(context, caller, query, schedule.id);

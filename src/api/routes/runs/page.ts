@@ -2,10 +2,11 @@ import { z } from "zod";
 import { CLASSES } from "../../../domain/definition.ts";
 import { TRIGGERS } from "../../../domain/states.ts";
 import type { Uuid } from "../../../kernel/ids.ts";
-import { listRuns } from "../../../store/reads/runs.ts";
+import { listRuns, type RunPage, WALK_ROWS } from "../../../store/reads/history.ts";
 import { readWatermark } from "../../../store/reads/status.ts";
 import type { ApiContext, Caller } from "../../context.ts";
 import { afterSchema, instantSchema, limitSchema, shownInstant } from "../../input/fields.ts";
+import { readLabel } from "../../input/label.ts";
 import { showInstant } from "../../present/instant.ts";
 import { presentListedRun, RUN_STATES, runListItemSchema } from "../../present/run.ts";
 import type { Answer, Reply } from "../../route.ts";
@@ -16,21 +17,25 @@ export const runFilters = z.strictObject({
   state: z
     .enum(RUN_STATES)
     .optional()
-    .describe("Filters by an open state show what is so now and are not stable over pages"),
+    .describe(
+      "An open state shows what is so now and is not stable over pages; an ended one, what had ended by the watermark",
+    ),
   class: z.enum(CLASSES).optional(),
   trigger: z.enum(TRIGGERS).optional(),
+  label: z.string().max(300).optional().describe("`name=value`: runs of schedules that have this label now"),
   from: instantSchema.optional().describe("Nominal instants from here on (inclusive)"),
   to: instantSchema.optional().describe("Nominal instants before this (exclusive)"),
+  order: z.enum(["newest", "oldest"]).default("newest").describe("Which nominal instants come first"),
   limit: limitSchema,
   after: afterSchema,
 });
 
 export const runPageAnswer: Answer = {
   kind: "ok",
-  description: "A page, latest nominal instant first",
+  description: `A page, by nominal instant and id. It looks at ${WALK_ROWS.toLocaleString("en")} rows at most: with a filter that few match it may be short, or empty, and still have a \`next\``,
   schema: z.strictObject({
     items: z.array(runListItemSchema),
-    next: z.string().nullable(),
+    next: z.string().nullable().describe("null: this was the last page; no other sign says so"),
     watermark: shownInstant.describe(
       "History is complete up to here; later rows are not shown, on any page of this walk",
     ),
@@ -38,41 +43,35 @@ export const runPageAnswer: Answer = {
   }),
 };
 
-/** The cursor carries the bound of the first page and the last row, both in whole microseconds. */
+/** The cursor carries the bound of the first page, in whole microseconds, and how far the walk has come. */
 export async function pageOfRuns(
   context: ApiContext,
   caller: Caller,
   query: z.output<typeof runFilters>,
   scheduleId?: Uuid,
 ): Promise<Reply> {
-  const { after, limit, ...filters } = query;
-  const list = JSON.stringify([
-    "runs",
-    caller.tenantId,
-    scheduleId ?? null,
-    filters.state,
-    filters.class,
-    filters.trigger,
-    filters.from,
-    filters.to,
-  ]);
+  const { after, limit, label, ...filters } = query;
+  const { state, class: class_, trigger, from, to, order } = filters;
+  const list = JSON.stringify(
+    ["runs", caller.tenantId, scheduleId, state, class_, trigger, label, from, to, order].map((one) => one ?? null),
+  );
   const position = after === undefined ? undefined : context.cursors.read(list, after);
   const boundAt = position === undefined ? await readWatermark(context.db) : Number(position[0]) / 1000;
-  const rows = await listRuns(context.authority.db, caller.tenantId, {
+  const { items, next } = await listRuns(context.authority.db, caller.tenantId, {
     ...filters,
+    ...(label === undefined ? {} : { label: readLabel(label) }),
     ...(scheduleId === undefined ? {} : { scheduleId }),
-    ...(position === undefined ? {} : { after: { scheduledAt: Number(position[1]) / 1000, id: String(position[2]) } }),
+    ...(position && { after: { scheduledAt: Number(position[1]), id: String(position[2]) } }),
     boundAt,
-    limit: limit + 1,
-  } as Parameters<typeof listRuns>[2]);
-  const items = rows.slice(0, limit);
-  const last = items.at(-1);
-  const next =
-    rows.length > items.length && last !== undefined
-      ? context.cursors.write(list, [Math.round(boundAt * 1000), Math.round(last.scheduledAt * 1000), last.id])
-      : null;
+    limit,
+  } as RunPage);
   return {
     kind: "ok",
-    body: { items: items.map(presentListedRun), next, watermark: showInstant(boundAt), source: "authority" },
+    body: {
+      items: items.map(presentListedRun),
+      next: next ? context.cursors.write(list, [Math.round(boundAt * 1000), next.scheduledAt, next.id]) : null,
+      watermark: showInstant(boundAt),
+      source: "authority",
+    },
   };
 }

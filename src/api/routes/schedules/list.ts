@@ -3,11 +3,12 @@ import { SCHEDULE_STATUSES } from "../../../domain/states.ts";
 import { findSchedule, findSubjectOfRequest, listSchedules } from "../../../store/reads/schedules.ts";
 import { READERS } from "../../context.ts";
 import { afterSchema, limitSchema } from "../../input/fields.ts";
+import { readLabel } from "../../input/label.ts";
 import { noFields } from "../../input/no-fields.ts";
 import { storedKey } from "../../input/request-key.ts";
 import { pageAnswer, replyWithPage } from "../../present/page.ts";
 import { presentSchedule, scheduleSchema } from "../../present/schedule.ts";
-import { fieldProblem, Problem } from "../../problem.ts";
+import { Problem } from "../../problem.ts";
 import { defineRoute } from "../../route.ts";
 
 export const listSchedulesRoute = defineRoute({
@@ -59,10 +60,3 @@ export const listSchedulesRoute = defineRoute({
     });
   },
 });
-
-function readLabel(text: string): { name: string; value: string } {
-  const equals = text.indexOf("=");
-  if (equals < 1)
-    throw fieldProblem({ field: "label", message: "is no label", found: JSON.stringify(text), allowed: "name=value" });
-  return { name: text.slice(0, equals), value: text.slice(equals + 1) };
-}
