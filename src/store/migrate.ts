@@ -37,6 +37,11 @@ const SEED_EPOCH = `
   from pg_control_system()
   on conflict do nothing`;
 
+// Beside the rest, for an epoch that an earlier program wrote.
+const SEED_DATABASE = `
+  update authority_epoch set database_oid = (select oid from pg_database where datname = current_database())
+  where database_oid is null`;
+
 const SEED_FLOOR = `
   insert into history_floor (floor_at)
   values ((date_trunc('week', clock_timestamp() at time zone 'UTC') - interval '7 days') at time zone 'UTC')
@@ -68,6 +73,7 @@ export async function migrateToLatest(
     const pending = findPending(files, before);
     if (pending.length > 0) await applyAll(url, files, pending);
     await client.query(SEED_EPOCH);
+    await client.query(SEED_DATABASE);
     await client.query(SEED_FLOOR);
     const upkeep = createPartitionUpkeep(db, options.width ?? "week");
     await upkeep.ensure({ nowAt: await upkeep.databaseNow(), aheadDays: 30 });

@@ -10,10 +10,10 @@ const PARTITIONED = {
   run: "fillfactor = 40, autovacuum_analyze_scale_factor = 0.05",
   attempt: "fillfactor = 90, autovacuum_analyze_scale_factor = 0.05",
 } as const;
-type Partitioned = keyof typeof PARTITIONED;
+export type Partitioned = keyof typeof PARTITIONED;
 const TABLES = Object.keys(PARTITIONED) as Partitioned[];
 
-type Partition = Range & { parent: Partitioned; name: string };
+export type Partition = Range & { parent: Partitioned; name: string };
 type Door = Pick<Database, "query" | "run">;
 
 const READ_NOW = sql("partitions_now", `select (extract(epoch from clock_timestamp()) * 1000)::float8 as now_at`);
@@ -111,7 +111,8 @@ async function readFloor(db: Door): Promise<Instant> {
   return row.floor_at;
 }
 
-async function readPartitions(db: Door): Promise<Map<Partitioned, Partition[]>> {
+/** In the order of their instants; not those that are being detached. */
+export async function readPartitions(db: Pick<Door, "query">): Promise<Map<Partitioned, Partition[]>> {
   const rows = await db.query<{ parent: Partitioned; name: string; from_at: number; to_at: number }>(READ_PARTITIONS);
   const partitions = rows.map(({ parent, name, from_at, to_at }) => ({ parent, name, fromAt: from_at, toAt: to_at }));
   return Map.groupBy(partitions, (one) => one.parent);

@@ -228,6 +228,7 @@ test.each<[string, string, string, readonly (string | number)[]]>([
 /** Tables outside the buckets, and why. Every other table's bucket is read from a column of its primary key. */
 const WITHOUT_BUCKET: Record<string, string> = {
   authority_epoch: "control plane",
+  recovery: "control plane",
   tenant: "control plane",
   api_key: "control plane",
   quota: "control plane",
@@ -238,10 +239,12 @@ const WITHOUT_BUCKET: Record<string, string> = {
   scanner: "control plane",
   tz_data: "control plane",
   history_floor: "one for the shard, like the partitions it bounds",
+  retired_partition: "belongs to the shard, like the partitions it names",
   worker: "control plane",
   outbox: "belongs to the shard, can be rebuilt from live_run",
   usage: "belongs to the shard, can be counted from live_run",
-  rollup_minute: "sums over the shard's runs, per tenant",
+  rollup_delta: "belongs to the shard, like the transactions it counts",
+  rollup: "sums over the shard's runs, per tenant",
 };
 
 /** Columns whose uuid carries the bucket (a request key's scope is a tenant or a schedule). */

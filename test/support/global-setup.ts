@@ -61,6 +61,11 @@ async function createTemplate(adminUrl: string): Promise<void> {
   url.pathname = `/${TEMPLATE}`;
   await migrateToLatest(url.href);
   await admin.query(`alter database ${TEMPLATE} is_template true`);
+  // A clone is another database, but no restored one.
+  const template = new pg.Client(url.href);
+  await template.connect();
+  await template.query("update authority_epoch set database_oid = null");
+  await template.end();
   // Cloning needs a template without visitors.
   await admin.query(`alter database ${TEMPLATE} allow_connections false`);
   await admin.end();

@@ -1,0 +1,23 @@
+import { type Limits, pruneOld, pruneRanges, type RangeAfter } from "../../store/retention/prunes.ts";
+import type { Authority } from "../authority.ts";
+
+export type { RangeAfter };
+
+/**
+ * Deletes what nobody needs any more, some of each table: what is left of runs below the floor, old request keys, audit
+ * events and operations, and ranges of skips in front of all history.
+ * Locks   the rows it deletes; nobody waits for one of them.
+ * Time    none: what is old stays old.
+ * Replay  the next rows, or nothing.
+ */
+export async function prune(
+  authority: Authority,
+  limits: Limits,
+  after: RangeAfter | undefined,
+  limit: number,
+): Promise<{ gone: Record<string, number>; after: RangeAfter | undefined }> {
+  const { db } = authority;
+  const gone = await pruneOld(db, limits, limit);
+  const ranges = await pruneRanges(db, limits, after, limit);
+  return { gone: ranges.gone > 0 ? { ...gone, skip_range: ranges.gone } : gone, after: ranges.after };
+}

@@ -1,0 +1,275 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { watchFloor } from "../../src/authority/retention/drop-history.ts";
+import { mintId, type Uuid } from "../../src/kernel/ids.ts";
+import { createRetention, type RetentionTerms } from "../../src/loops/retention.ts";
+import { ensurePartitions } from "../../src/store/partitions.ts";
+import { findLongUser } from "../../src/store/retention/retired.ts";
+import { begin, step } from "../authority/operations/pasts.ts";
+import { EVERY_MINUTE, history, running } from "../authority/scenes.ts";
+import { createWorld, type World } from "../support/world.ts";
+
+const DAY_MS = 86_400_000;
+const WEEK_MS = 7 * DAY_MS;
+const TERMS: RetentionTerms = { historyDays: 30, requestKeyDays: 7, auditDays: 400, afterwards: "drop" };
+
+let world: World;
+/** Monday, seven weeks and more ago: the first week of history. */
+let floorAt: number;
+
+beforeEach(async () => {
+  world = await createWorld();
+  const { rows } = await world.admin.query("select floor_at from history_floor");
+  floorAt = (rows[0].floor_at as Date).getTime() - 6 * WEEK_MS;
+  await world.admin.query("update history_floor set floor_at = $1", [new Date(floorAt)]);
+  const nowAt = (await watchFloor(world.authority)).nowAt;
+  await ensurePartitions(world.db, { nowAt, aheadDays: 1, width: "week" });
+});
+afterEach(async () => {
+  await world.check();
+  await world.close();
+});
+
+const keeper = (terms: Partial<RetentionTerms> = {}) =>
+  createRetention({ authority: world.authority, terms: { ...TERMS, ...terms } });
+
+/** Passes until there is nothing more to do right now. */
+async function settle(pass = keeper()): Promise<void> {
+  while ((await pass.pass(new AbortController().signal)).more);
+}
+
+const floorNow = async () => (await watchFloor(world.authority)).floorAt;
+const nameOf = (parent: string, at: number) =>
+  `${parent}_${new Date(at).toISOString().slice(0, 10).replaceAll("-", "")}`;
+const tables = async (at = floorAt) =>
+  (
+    await world.admin.query(
+      `select c.relname::text as name, i.inhrelid is not null as attached from pg_class c left join pg_inherits i on i.inhrelid = c.oid
+        where c.relname = any($1::text[]) order by 1`,
+      [[nameOf("run", at), nameOf("attempt", at)]],
+    )
+  ).rows;
+
+/** An ended run with an attempt, as history has it. */
+async function oldRun(at: number, endedAt = at + 1_000): Promise<Uuid> {
+  const id = mintId(at, 7);
+  await world.admin.query(
+    `insert into run (id, scheduled_at, tenant_id, class, due_at, admitted_at, materialized_at, trigger, state, job, finished_at,
+                      attempts, accepted_fence)
+     values ($1, $2, $3, 'short', $2, $2, $2, 'api', 'succeeded', '{}', $4, 1, $5)`,
+    [id, new Date(at), world.tenantId, new Date(endedAt), String(at)],
+  );
+  await world.admin.query(
+    `insert into attempt (scheduled_at, run_id, n, claim_id, fence, worker, started_at) values ($2, $1, 1, $1, $3, 'w', $2)`,
+    [id, new Date(at), String(at)],
+  );
+  return id;
+}
+
+describe("history that nobody needs", () => {
+  it("is dropped week by week once all of it ended thirty days ago, and what belongs to its runs with it", async () => {
+    const gone = await oldRun(floorAt + DAY_MS);
+    const kept = await oldRun(floorAt + 5 * WEEK_MS);
+    for (const runId of [gone, kept]) {
+      await world.admin.query(
+        `insert into dead_letter (run_id, scheduled_at, tenant_id, class, reason, fingerprint, attempts, created_at, resolved_at, resolution)
+         values ($1, instant_of($1), $2, 'short', 'permanent', 'f', 1, now(), now(), 'dismissed')`,
+        [runId, world.tenantId],
+      );
+      await world.admin.query(
+        `insert into object (id, tenant_id, run_id, attempt, fence, name, state, uri, media_type, granted_until)
+         values (gen_random_uuid(), $2, $1, 1, 1, 'result', 'deleted', 'test:1', 'text/plain', now())`,
+        [runId, world.tenantId],
+      );
+    }
+    await settle();
+    expect(await floorNow()).toBeGreaterThan(floorAt + WEEK_MS - 1);
+    expect(await floorNow()).toBeLessThanOrEqual((await watchFloor(world.authority)).nowAt - 30 * DAY_MS);
+    expect(await tables()).toEqual([]);
+    expect(await world.run(gone)).toBeUndefined();
+    expect(await world.run(kept)).toBeDefined();
+    for (const table of ["dead_letter", "object", "attempt"]) {
+      const { rows } = await world.admin.query(`select run_id from ${table}`);
+      expect(rows, table).toEqual([{ run_id: kept }]);
+    }
+    expect((await world.admin.query("select * from retired_partition")).rows).toEqual([]);
+  });
+
+  it.each<[string, (runId: Uuid) => [string, unknown[]]]>([
+    [
+      "an open dead letter",
+      (id) => [
+        `insert into dead_letter (run_id, scheduled_at, tenant_id, class, reason, fingerprint, attempts, created_at)
+         values ($1, instant_of($1), $2, 'short', 'permanent', 'f', 1, now())`,
+        [id, world.tenantId],
+      ],
+    ],
+    [
+      "an effect that is not settled",
+      (id) => [
+        `insert into effect (id, tenant_id, run_id, kind, action_id, state, request)
+         values (gen_random_uuid(), $2, $1, 'email', 'a', 'uncertain', '{}')`,
+        [id, world.tenantId],
+      ],
+    ],
+    [
+      "a result that is still kept",
+      (id) => [
+        `insert into object (id, tenant_id, run_id, attempt, fence, name, state, uri, media_type, granted_until)
+         values (gen_random_uuid(), $2, $1, 1, 1, 'result', 'deleting', 'test:1', 'text/plain', now())`,
+        [id, world.tenantId],
+      ],
+    ],
+    [
+      "a download that goes on",
+      (id) => [
+        `insert into object (id, tenant_id, run_id, attempt, fence, name, state, uri, media_type, granted_until, pin_until)
+         values (gen_random_uuid(), $2, $1, 1, 1, 'result', 'deleted', 'test:1', 'text/plain', now(), now() + interval '1 hour')`,
+        [id, world.tenantId],
+      ],
+    ],
+    ["an end that is not old enough", (id) => ["update run set finished_at = now() where id = $1", [id]]],
+  ])("is kept for %s", async (_, hold) => {
+    await world.admin.query(...hold(await oldRun(floorAt + DAY_MS)));
+    await settle();
+    expect(await floorNow()).toBe(floorAt);
+    expect(await tables()).toMatchObject([{ attached: true }, { attached: true }]);
+    await world.admin.query("delete from dead_letter; delete from effect; delete from object");
+  });
+
+  it("leaves ledgers whole: a chain is followed from the floor on", async () => {
+    const scheduleId = await world.newSchedule({ rule: EVERY_MINUTE, overlap: { policy: "allow" } });
+    await step(world, await begin(world, scheduleId, floorAt + DAY_MS, floorAt + DAY_MS + 180_000));
+    const runs = await history(world, scheduleId);
+    expect(runs).toHaveLength(3);
+    for (const grant of await world.claimAll()) await world.complete(grant);
+    await world.admin.query("update run set finished_at = scheduled_at + interval '1 minute' where schedule_id = $1", [
+      scheduleId,
+    ]);
+    await settle();
+    expect(await history(world, scheduleId)).toEqual([]);
+    await world.check();
+  });
+
+  it("can be left to an operator as a table of its own, and is forgotten when that is dropped", async () => {
+    await oldRun(floorAt + DAY_MS);
+    const pass = keeper({ afterwards: "detach" });
+    await settle(pass);
+    expect(await tables()).toMatchObject([{ attached: false }, { attached: false }]);
+    await world.admin.query(`drop table ${nameOf("run", floorAt)}, ${nameOf("attempt", floorAt)}`);
+    await settle(pass);
+    const { rows } = await world.admin.query("select name from retired_partition");
+    expect(rows.map((row) => row.name)).not.toContain(nameOf("run", floorAt));
+  });
+
+  it("is dropped once, by whichever of two keepers comes first", async () => {
+    await oldRun(floorAt + DAY_MS);
+    await Promise.all([settle(), settle(), settle()]);
+    await settle();
+    expect(await tables()).toEqual([]);
+  });
+});
+
+describe("a keeper that dies", () => {
+  it.each(["drop-history:looked", "drop-history:noted", "drop-history:detached"])(
+    "at %s is followed by one that goes on",
+    async (point) => {
+      await oldRun(floorAt + DAY_MS);
+      world.faults.once(point, () => {
+        throw new Error("killed");
+      });
+      await expect(settle()).rejects.toThrow("killed");
+      await settle();
+      expect(await tables()).toEqual([]);
+      expect((await world.admin.query("select * from retired_partition")).rows).toEqual([]);
+    },
+  );
+
+  it("while it waits to detach leaves a partition half detached, which the next one finishes", async () => {
+    await oldRun(floorAt + DAY_MS);
+    const held = world.faults.hold("drop-history:noted");
+    const first = settle();
+    await held.arrived;
+    const reader = await world.stranger();
+    await reader.query("select count(*) from run");
+    held.release();
+    await world.lockWaits();
+    await world.admin.query(
+      `select pg_cancel_backend(pid) from pg_stat_activity where query ilike '%detach partition%' and pid <> pg_backend_pid()`,
+    );
+    await expect(first).rejects.toThrow(/cancel/);
+    const pending = "select inhrelid from pg_inherits where inhdetachpending";
+    expect((await world.admin.query(pending)).rows).toHaveLength(1);
+    await reader.commit();
+    await settle();
+    expect((await world.admin.query(pending)).rows).toEqual([]);
+    expect(await tables()).toEqual([]);
+  });
+});
+
+describe("a partition that goes while work goes on", () => {
+  it("waits for who uses it, and nobody waits for it", async () => {
+    await oldRun(floorAt + DAY_MS);
+    const { grant } = await running(world);
+    const other = await running(world, { tenantId: await world.newTenant("globex") });
+    const held = world.faults.hold("drop-history:noted");
+    const dropping = settle();
+    await held.arrived;
+    const writing = world.faults.hold("complete:written");
+    const completion = world.complete(grant);
+    await writing.arrived;
+    held.release();
+    await world.lockWaits();
+    expect(await world.complete(other.grant)).toMatchObject({ kind: "accepted" });
+    await running(world, { tenantId: await world.newTenant("initech") });
+    writing.release();
+    expect(await completion).toMatchObject({ kind: "accepted" });
+    await dropping;
+    expect(await tables()).toEqual([]);
+  });
+
+  it("does not even begin while somebody's long transaction uses history", async () => {
+    expect(await findLongUser(world.db, 0)).toBeUndefined();
+    const reader = await world.stranger();
+    await reader.query("select count(*) from run");
+    expect(await findLongUser(world.db, 0)).toMatchObject({ pid: expect.any(Number) });
+    expect(await findLongUser(world.db, 3_600_000)).toBeUndefined();
+    await reader.commit();
+  });
+});
+
+describe("a keeper and a backfill of the same week", () => {
+  it("when the backfill has read the old floor, the keeper waits for it, sees its run and keeps the week", async () => {
+    const scheduleId = await world.newSchedule({ rule: EVERY_MINUTE });
+    const operationId = await begin(world, scheduleId, floorAt + DAY_MS, floorAt + DAY_MS + 60_000);
+    const held = world.faults.hold("backfill:written");
+    const stepping = step(world, operationId);
+    await held.arrived;
+    const pass = keeper();
+    await settle(pass);
+    // The floor has passed the week, but somebody is under way who may not know.
+    expect(await floorNow()).toBeGreaterThan(floorAt);
+    expect(await tables()).toMatchObject([{ attached: true }, { attached: true }]);
+    held.release();
+    await stepping;
+    await settle(pass);
+    expect(await tables()).toMatchObject([{ attached: true }, { attached: true }]);
+    const [grant] = await world.claimAll();
+    expect(await world.complete(grant!)).toMatchObject({ kind: "accepted" });
+    expect(await history(world, scheduleId)).toMatchObject([{ state: "succeeded", trigger: "backfill" }]);
+  });
+
+  it("when the keeper was first, the backfill makes nothing below the floor, and a new one is refused", async () => {
+    const scheduleId = await world.newSchedule({ rule: EVERY_MINUTE });
+    const range = [floorAt + DAY_MS, floorAt + DAY_MS + 60_000] as const;
+    const operationId = await begin(world, scheduleId, ...range);
+    const held = world.faults.hold("drop-history:noted");
+    const dropping = settle();
+    await held.arrived;
+    await step(world, operationId);
+    await expect(begin(world, scheduleId, ...range)).rejects.toThrow(/further back than history is kept/);
+    held.release();
+    await dropping;
+    expect(await history(world, scheduleId)).toEqual([]);
+    expect(await tables()).toEqual([]);
+  });
+});
