@@ -79,6 +79,15 @@ const schema = z.object({
     .enum(["week", "day"])
     .default("week")
     .describe("Width of the partitions of runs; `day` from about 10 million runs a day"),
+  PUNCTUAL_HISTORY_DAYS: whole(1, 36_500, 30).describe("How long ended runs are kept, at least"),
+  PUNCTUAL_HISTORY_AFTERWARDS: z
+    .enum(["drop", "detach"])
+    .default("drop")
+    .describe(
+      "What becomes of old history: `detach` leaves it as tables of their own, to be archived and dropped by hand",
+    ),
+  PUNCTUAL_REQUEST_KEY_DAYS: whole(1, 365, 7).describe("How long an `Idempotency-Key` is remembered"),
+  PUNCTUAL_AUDIT_DAYS: whole(1, 36_500, 400).describe("How long the audit trail is kept"),
 });
 
 const SECRET = new Set(["DATABASE_URL", "REDIS_URL", "PUNCTUAL_SECRET", "PUNCTUAL_KEY"]);
@@ -118,6 +127,14 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       `PUNCTUAL_LEASE_TTL_MS: found ${config.PUNCTUAL_LEASE_TTL_MS}; three heartbeats and the margin must fit in one lease, ` +
         `so at least ${needed} with PUNCTUAL_HEARTBEAT_MS ${config.PUNCTUAL_HEARTBEAT_MS}`,
       { key: "PUNCTUAL_LEASE_TTL_MS" },
+    );
+  }
+  if (config.PUNCTUAL_REQUEST_KEY_DAYS > config.PUNCTUAL_HISTORY_DAYS) {
+    throw operatorError(
+      "config-invalid",
+      `PUNCTUAL_REQUEST_KEY_DAYS: found ${config.PUNCTUAL_REQUEST_KEY_DAYS}; a key may not outlive the run it names, ` +
+        `so at most ${config.PUNCTUAL_HISTORY_DAYS} with PUNCTUAL_HISTORY_DAYS ${config.PUNCTUAL_HISTORY_DAYS}`,
+      { key: "PUNCTUAL_REQUEST_KEY_DAYS" },
     );
   }
   const unknown = Object.keys(given).find((key) => key.startsWith("PUNCTUAL_") && !CONFIG_KEYS.includes(key));
