@@ -10,6 +10,7 @@ import type {
   Ledger,
   ResultLink,
   Run,
+  RunDraft,
   RunMade,
   RunPage,
   Schedule,
@@ -44,8 +45,11 @@ export type Client = {
     get(schedule: string): Promise<Schedule>;
     /** Safe to call again with the same `idempotencyKey` after a doubtful end; without one, one is made for this call. */
     create(draft: ScheduleDraft, idempotencyKey?: string): Promise<Schedule>;
-    pause(schedule: string): Promise<ScheduleChange>;
-    resume(schedule: string): Promise<ScheduleResumed>;
+    /** Changes the fields that are given. After a doubtful end, `revision-conflict` may mean that the call before did it. */
+    edit(schedule: string, change: Partial<ScheduleDraft> & { expectedRevision: number }): Promise<Schedule>;
+    pause(schedule: string, note?: string): Promise<ScheduleChange>;
+    /** `misfire`: what becomes of the instants missed, in place of the schedule's policy. */
+    resume(schedule: string, choice?: { misfire?: string; note?: string }): Promise<ScheduleResumed>;
     /** After a doubtful end, `not-found` may mean that the call before did it. */
     delete(schedule: string): Promise<ScheduleDeleted>;
     /** Runs it now, once for an `idempotencyKey`; without one, one is made for this call. */
@@ -74,6 +78,10 @@ export type Client = {
     get(run: string): Promise<Run>;
     attempts(run: string): Promise<Attempt[]>;
     result(run: string): Promise<ResultLink>;
+    /** Runs a job once, without a schedule; once for an `idempotencyKey`. */
+    create(draft: RunDraft, idempotencyKey?: string): Promise<RunMade>;
+    /** `accepted`: it is canceled; else its worker is told. */
+    cancel(run: string): Promise<{ runId: string; requested: true; accepted: boolean }>;
   };
 };
 
@@ -91,8 +99,12 @@ export function createClient(options: ClientOptions): Client {
           headers: { "idempotency-key": idempotencyKey },
           body: bodyOf(draft),
         }),
-      pause: (schedule) => http.call({ method: "POST", path: pathOf`/v1/schedules/${schedule}/pause`, body: "{}" }),
-      resume: (schedule) => http.call({ method: "POST", path: pathOf`/v1/schedules/${schedule}/resume`, body: "{}" }),
+      edit: (schedule, change) =>
+        http.call({ method: "PATCH", path: pathOf`/v1/schedules/${schedule}`, body: bodyOf(change) }),
+      pause: (schedule, note) =>
+        http.call({ method: "POST", path: pathOf`/v1/schedules/${schedule}/pause`, body: JSON.stringify({ note }) }),
+      resume: (schedule, choice = {}) =>
+        http.call({ method: "POST", path: pathOf`/v1/schedules/${schedule}/resume`, body: JSON.stringify(choice) }),
       delete: (schedule) => http.call({ method: "DELETE", path: pathOf`/v1/schedules/${schedule}` }),
       run: (schedule, idempotencyKey = randomUUID()) =>
         http.call({
@@ -120,12 +132,21 @@ export function createClient(options: ClientOptions): Client {
         return (await http.call<{ items: Attempt[] }>({ path: pathOf`/v1/runs/${run}/attempts` })).items;
       },
       result: (run) => http.call({ path: pathOf`/v1/runs/${run}/result` }),
+      create: (draft, idempotencyKey = randomUUID()) =>
+        http.call({
+          method: "POST",
+          path: "/v1/runs",
+          headers: { "idempotency-key": idempotencyKey },
+          body: bodyOf(draft),
+        }),
+      cancel: (run) => http.call({ method: "POST", path: pathOf`/v1/runs/${run}/cancel`, body: "{}" }),
     },
   };
 }
 
 /** Parsing a payload and writing it again would round its numbers; the text itself goes into the body. */
-function bodyOf({ payloadJson, ...rest }: ScheduleDraft): string {
+function bodyOf({ payloadJson, ...rest }: { payloadJson?: string }): string {
   const body = JSON.stringify(rest);
-  return payloadJson === undefined ? body : `${body.slice(0, -1)},"payload":${payloadJson}}`;
+  if (payloadJson === undefined) return body;
+  return `${body.slice(0, -1)}${body === "{}" ? "" : ","}"payload":${payloadJson}}`;
 }

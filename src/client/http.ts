@@ -11,7 +11,7 @@ export type ClientOptions = {
 };
 
 export type Call = {
-  method?: "GET" | "POST" | "PUT" | "DELETE";
+  method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** With its identifiers escaped: see `pathOf`. */
   path: string;
   query?: Readonly<Record<string, string | number | boolean | undefined>>;

@@ -25,6 +25,7 @@ export type ListedRun = {
   result: { sha256: string; size: number; mediaType: string | null } | null;
   worker: string | null;
   leaseUntil: string | null;
+  callbackDueAt: string | null;
 };
 export type Run = ListedRun & { payload: Record<string, unknown> };
 
@@ -37,6 +38,8 @@ export type Attempt = {
   endedAt: string | null;
   outcome: string;
   error: Fault | null;
+  detachedAt: string | null;
+  adoptedBy: string | null;
 };
 
 /** Where a result's bytes are for the next minutes, and what they must be. */
@@ -109,16 +112,24 @@ export type CalendarPage = { items: ListedCalendar[]; next: string | null };
 
 export type SchedulePage = { items: Schedule[]; next: string | null };
 
-/** What a schedule is created from. `payloadJson` is sent as it is written, so that the API judges every digit of it. */
-export type ScheduleDraft = {
+/**
+ * What an ad hoc run is made from: its job, and other fields as the API takes them. `payloadJson` is sent as it is written,
+ * so that the API judges every digit of it.
+ */
+export type RunDraft = {
+  job: { kind: string; name: string; version: number };
+  class?: string;
+  payloadJson?: string;
+  [field: string]: unknown;
+};
+
+/** What a schedule is created from. */
+export type ScheduleDraft = RunDraft & {
   name: string;
   rule: Rule;
-  job: { kind: string; name: string; version: number };
   key?: string;
-  class?: string;
   labels?: Record<string, string>;
   calendars?: CalendarUse[];
-  payloadJson?: string;
 };
 
 export type LedgerItem =

@@ -25,8 +25,8 @@ const OPTIONS: Readonly<Record<string, string>> = {
   limit: "--limit",
   name: "--name",
   payload: "--payload",
-  // Of a rule, the fields of its expression are the rest.
-  rule: "--cron",
+  misfire: "--misfire",
+  note: "--note",
   scheduleId: "--schedule",
   state: "--state",
   status: "--status",
@@ -35,7 +35,17 @@ const OPTIONS: Readonly<Record<string, string>> = {
   zone: "--tz",
 };
 
+/** Of a rule, the fields of a cron expression are the rest. */
+const RULE_OPTIONS: Readonly<Record<string, string>> = {
+  anchorAt: "--anchor",
+  at: "--at",
+  delayMs: "--after-completion",
+  every: "--every",
+  zone: "--tz",
+};
+
 function optionOf(field: string): string | undefined {
-  if (field === "rule.zone") return "--tz";
+  const inRule = /^rule\.(\w+)/.exec(field)?.[1];
+  if (inRule !== undefined) return RULE_OPTIONS[inRule] ?? "--cron";
   return OPTIONS[/^\w+/.exec(field)?.[0] ?? ""];
 }

@@ -104,11 +104,31 @@ test("a refusal of the API is told in its own words, with the field; exit code 1
   expect(key.err).toMatch(/API key[\s\S]*--key, PUNCTUAL_KEY/);
 });
 
+test("an edit changes what is given and nothing else, and says first what it would do", async () => {
+  await up.run(...CREATE, "--name", "edited", "--payload", '{"period":"last-day"}', "--schedule-key", "edited");
+  const edit = ["schedules", "edit", "key:edited", "--cron", "0 10 * * 1-5"];
+  const dry = await up.run(...edit, "--dry-run");
+  expect(dry.out).toMatch(/^vanishes +.* 09:00:00[\s\S]*^appears +.* 10:00:00[\s\S]*Nothing was changed\.\n$/m);
+  const edited = JSON.parse((await up.run(...edit, "--set", '{"notes":"later"}', "--json")).out);
+  expect(edited).toMatchObject({ revision: 2, name: "edited", notes: "later", payload: { period: "last-day" } });
+  expect(edited.rule).toEqual({ kind: "cron", expression: "0 10 * * 1-5", zone: "America/New_York" });
+  const late = await up.run("schedules", "edit", "key:edited", "--name", "x", "--revision", "1");
+  expect(late.err).toMatch(/found 1; the schedule is at revision 2/);
+});
+
+test("a run without a schedule is made, and canceled", async () => {
+  const create = ["runs", "create", "--job", "report.run-summary@1", "--class", "memory"];
+  const made = JSON.parse((await up.run(...create, "--payload", '{"period":"last-hour"}', "--json")).out);
+  expect((await up.run("runs", "cancel", made.runId)).out).toBe(`Canceled ${made.runId}\n`);
+});
+
 test("a schedule is paused, resumed, run now and deleted by its key", async () => {
   await up.run(...CREATE, "--name", "changing", "--payload", '{"period":"last-day"}', "--schedule-key", "changing");
   expect((await up.run("schedules", "pause", "key:changing")).out).toBe("Paused key:changing\n");
   expect((await up.run("schedules", "pause", "key:changing")).out).toBe("key:changing was paused already\n");
-  expect((await up.run("schedules", "resume", "key:changing")).out).toMatch(/^Resumed key:changing; next run: \d{4}-/);
+  expect((await up.run("schedules", "resume", "key:changing", "--misfire", "skip")).out).toMatch(
+    /^Resumed key:changing; next run: \d{4}-/,
+  );
   const made = JSON.parse((await up.run("schedules", "run", "key:changing", "--json")).out);
   expect(await up.run("runs", "watch", made.runId)).toMatchObject({ exitCode: 0 });
   expect(await up.run("schedules", "delete", "key:changing")).toMatchObject({

@@ -6,6 +6,7 @@ import { printFields, printJson, printLine, printNote, printTable } from "../pri
 import { readScheduleRef } from "../schedules/schedule-ref.ts";
 import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
 import { showBytes, showJob, showUtc } from "../words.ts";
+import { createRunCommand } from "./create-run.ts";
 import { resultCommand } from "./run-result.ts";
 import { watchCommand } from "./watch.ts";
 
@@ -68,6 +69,16 @@ Examples:
     }),
   );
 
+  createRunCommand(group, act);
+  withClientOptions(group.command("cancel <run>").description("cancel a run; its worker is told if it runs")).action(
+    act(async (config, options: ClientOptions, id: string) => {
+      const canceled = await clientFor(options, config).runs.cancel(id);
+      if (options.json) return printJson(canceled);
+      printLine(
+        canceled.accepted ? `Canceled ${id}` : `Asked for it; ${id} runs until its worker yields or its lease ends`,
+      );
+    }),
+  );
   watchCommand(group, act);
   resultCommand(group, act);
 }

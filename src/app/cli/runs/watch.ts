@@ -116,6 +116,7 @@ function printChange(run: ListedRun): void {
     `scheduled ${showUtc(run.scheduledAt)}`,
     run.attempt > 0 ? `attempt ${run.attempt}` : "",
     run.worker === null ? "" : `on ${run.worker}`,
+    run.callbackDueAt === null ? "" : `detached, its callback due by ${showUtc(run.callbackDueAt)}`,
     run.finishedAt === null ? "" : `ended ${showUtc(run.finishedAt)}`,
     run.skipReason ?? "",
     run.error === null ? "" : `${run.error.code}: ${run.error.message}`,

@@ -8,6 +8,7 @@ import { showJob, showNext, showRule, showUtc } from "../words.ts";
 import { backfillCommand } from "./backfill.ts";
 import { changeScheduleCommands } from "./change-schedule.ts";
 import { createScheduleCommand } from "./create-schedule.ts";
+import { editScheduleCommand } from "./edit-schedule.ts";
 import { ledgerCommand } from "./ledger.ts";
 import { readScheduleRef } from "./schedule-ref.ts";
 
@@ -58,6 +59,7 @@ Examples:
 
   ledgerCommand(group, act);
   createScheduleCommand(group, act);
+  editScheduleCommand(group, act);
   changeScheduleCommands(group, act);
   backfillCommand(group, act);
 }

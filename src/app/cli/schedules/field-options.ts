@@ -1,0 +1,81 @@
+import type { Command } from "commander";
+import type { CalendarUse, Rule, ScheduleDraft } from "../../../client/types.ts";
+import type { ClientOptions } from "../target.ts";
+import { UsageError } from "../usage.ts";
+import { readJsonObject } from "./json-option.ts";
+import { type RuleOptions, readRule, withRuleOptions } from "./rule-options.ts";
+
+/** What a schedule is made of, as options: shared by create and edit. */
+export type FieldOptions = ClientOptions &
+  RuleOptions & {
+    name?: string;
+    job?: string;
+    payload?: string;
+    class?: string;
+    label?: string[];
+    calendar?: string[];
+    set?: string;
+  };
+
+export function withFieldOptions(command: Command): Command {
+  return withRuleOptions(command.option("--name <name>", "for people"))
+    .option("--job <name@version>", "what: a registered job, such as report.run-summary@1")
+    .option("--payload <json>", "what the job is given: a JSON object, or @file")
+    .option("--class <class>", "short, long or memory")
+    .option("--label <name=value...>", "to find it by; may be repeated")
+    .option("--calendar <name=choice...>", "on days that calendar excludes: exclude or shift; the first one decides")
+    .option("--set <json>", "further fields as the API takes them, such as overlap, misfire, retry; or @file");
+}
+
+/** The fields that options ask for. `current` is the rule an edit starts from. */
+export function readFields(options: FieldOptions, current?: Rule): Partial<ScheduleDraft> {
+  const rule = readRule(options, current);
+  return {
+    ...(options.set === undefined ? {} : readSet(options.set)),
+    ...(options.name === undefined ? {} : { name: options.name }),
+    ...(rule === undefined ? {} : { rule }),
+    ...(options.job === undefined ? {} : { job: readJob(options.job) }),
+    ...(options.class === undefined ? {} : { class: options.class }),
+    ...(options.label === undefined ? {} : { labels: readLabels(options.label) }),
+    ...(options.calendar === undefined ? {} : { calendars: readCalendars(options.calendar) }),
+    ...(options.payload === undefined ? {} : { payloadJson: readPayload(options.payload) }),
+  };
+}
+
+/** The text is checked and sent as it is: writing it anew would round large numbers before the API could refuse them. */
+export function readPayload(text: string): string {
+  return readJsonObject("--payload", text, '{"period":"last-day"}');
+}
+
+export function readSet(text: string): Record<string, unknown> {
+  const fields = JSON.parse(readJsonObject("--set", text, '{"overlap":{"policy":"skip"}}')) as Record<string, unknown>;
+  if ("payload" in fields) throw new UsageError("--set: found payload; that one is given with --payload");
+  return fields;
+}
+
+export function readJob(text: string): ScheduleDraft["job"] {
+  const parts = /^([^@]+)(?:@([1-9]\d{0,6}))?$/.exec(text);
+  if (parts === null)
+    throw new UsageError(`--job: found "${text}"; allowed: name@version, such as report.run-summary@1`);
+  return { kind: "function", name: parts[1]!, version: Number(parts[2] ?? 1) };
+}
+
+function readLabels(texts: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    texts.map((text) => {
+      const equals = text.indexOf("=");
+      if (equals < 1) throw new UsageError(`--label: found "${text}"; allowed: name=value`);
+      return [text.slice(0, equals), text.slice(equals + 1)];
+    }),
+  );
+}
+
+function readCalendars(texts: readonly string[]): CalendarUse[] {
+  return texts.map((text) => {
+    const [, name, onExcluded] = /^([^=]+)=(exclude|shift)$/.exec(text) ?? [];
+    if (name === undefined) {
+      throw new UsageError(`--calendar: found "${text}"; allowed: name=exclude or name=shift`);
+    }
+    return { name, onExcluded: onExcluded as CalendarUse["onExcluded"] };
+  });
+}
