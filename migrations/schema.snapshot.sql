@@ -32,6 +32,8 @@ partitioned table attempt by RANGE (scheduled_at)
   column error_message text
   column progress jsonb
   column log_uri text
+  column detached_at timestamp with time zone
+  column adopted_by text
   constraint an_attempt_ends_in_a_known_way CHECK ((outcome = ANY (ARRAY['failed'::text, 'expired'::text, 'canceled'::text, 'released'::text])))
   constraint an_attempt_error_is_bounded CHECK ((length(error_message) <= 4000))
   constraint an_ended_attempt_has_an_outcome CHECK (((ended_at IS NULL) = (outcome IS NULL)))

@@ -131,6 +131,7 @@ export const LISTED_RUN = {
   },
   worker: null,
   leaseUntil: null,
+  callbackDueAt: null,
 } as const;
 
 export const RUN = { ...LISTED_RUN, payload, source: "authority" } as const;
@@ -142,6 +143,8 @@ export const ATTEMPT = {
   endedAt: LISTED_RUN.finishedAt,
   outcome: "succeeded",
   error: null,
+  detachedAt: null,
+  adoptedBy: null,
 } as const;
 
 export const OPERATION = {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { DEFAULT_ATTEMPT_LIMIT_MS } from "../domain/definition.ts";
 import { operatorError } from "../kernel/errors.ts";
 
 /**
@@ -47,6 +48,12 @@ const schema = z.object({
   PUNCTUAL_SLOTS_SHORT: whole(0, 100_000, 200).describe("Attempts of class `short` a worker runs side by side"),
   PUNCTUAL_SLOTS_LONG: whole(0, 100_000, 20).describe("The same for class `long`"),
   PUNCTUAL_SLOTS_MEMORY: whole(0, 100_000, 4).describe("The same for class `memory`"),
+  PUNCTUAL_ATTEMPT_LIMIT_LONG_MS: whole(1_000, 86_400_000, DEFAULT_ATTEMPT_LIMIT_MS.long).describe(
+    "Longest attempt of class `long`; of class `short` it is 15 minutes",
+  ),
+  PUNCTUAL_ATTEMPT_LIMIT_MEMORY_MS: whole(1_000, 86_400_000, DEFAULT_ATTEMPT_LIMIT_MS.memory).describe(
+    "The same for class `memory`",
+  ),
   PUNCTUAL_LEASE_TTL_MS: whole(1_000, 3_600_000, 60_000).describe("How long a claim lasts without a heartbeat"),
   PUNCTUAL_HEARTBEAT_MS: whole(100, 600_000, 10_000).describe("How often a worker renews its leases"),
   PUNCTUAL_LEASE_MARGIN_MS: whole(0, 600_000, 5_000).describe(

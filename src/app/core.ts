@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import { type Authority, createAuthority } from "../authority/authority.ts";
 import { pinZones } from "../authority/timezones/pin-zones.ts";
 import { createPinnedZones } from "../authority/timezones/pinned-zones.ts";
+import { SHORT_ATTEMPT_LIMIT_MS } from "../domain/definition.ts";
 import { connectHintRedis, type HintRedis } from "../hints/connection.ts";
 import { createWaker, type Waker } from "../hints/wake.ts";
 import { systemChance } from "../kernel/chance.ts";
@@ -77,6 +78,11 @@ export function createCore(config: Config, role: string): Core {
         ttlMs: config.PUNCTUAL_LEASE_TTL_MS,
         heartbeatMs: config.PUNCTUAL_HEARTBEAT_MS,
         marginMs: config.PUNCTUAL_LEASE_MARGIN_MS,
+      },
+      attemptLimitMs: {
+        short: SHORT_ATTEMPT_LIMIT_MS,
+        long: config.PUNCTUAL_ATTEMPT_LIMIT_LONG_MS,
+        memory: config.PUNCTUAL_ATTEMPT_LIMIT_MEMORY_MS,
       },
       verbDeadlineMs: config.PUNCTUAL_VERB_DEADLINE_MS,
       lockTimeoutMs: config.PUNCTUAL_LOCK_TIMEOUT_MS,

@@ -1,3 +1,4 @@
+import type { ResourceClass } from "../domain/definition.ts";
 import type { LeaseTerms } from "../domain/lease.ts";
 import type { ZoneSource } from "../domain/recurrence/zone-source.ts";
 import type { Chance } from "../kernel/chance.ts";
@@ -38,6 +39,8 @@ export type Authority = {
 export type AuthoritySettings = {
   shard: number;
   lease: LeaseTerms;
+  /** Longest attempt per class, whatever a definition asks for. */
+  attemptLimitMs: Readonly<Record<ResourceClass, number>>;
   /** Longest a verb may take, as its caller sees it. */
   verbDeadlineMs: number;
   /** Longest wait for one row lock. */

@@ -1,6 +1,6 @@
 import type { JobContext } from "../handlers/context.ts";
 import { executeHandler } from "../handlers/execute.ts";
-import type { HandlerFailure, HandlerOutcome } from "../handlers/outcome.ts";
+import type { HandlerOutcome } from "../handlers/outcome.ts";
 import type { JobRegistry } from "../handlers/registry.ts";
 import type { RunReader } from "../handlers/run-reader.ts";
 import { messageOf } from "../kernel/errors.ts";
@@ -52,14 +52,15 @@ async function report(
 ): Promise<void> {
   const { grant } = attempt;
   if (outcome.kind === "succeeded") return complete(tools, attempt, outcome, staged);
+  if (outcome.kind === "detached") return detach(tools, attempt, outcome);
   const reason = attempt.stop.signal.aborted ? (attempt.stop.signal.reason as StopReason) : undefined;
   // Somebody else has the run: whatever this attempt says would be refused.
   if (reason === "stale-fence") return;
   if (reason === "shutdown") {
-    await tools.reports.release({ runId: grant.runId, fence: grant.fence });
+    await tools.reports.release(grant);
     return;
   }
-  const { kind: _, ...failure } = reason === "deadline" ? timedOut(outcome) : outcome;
+  const { kind: _, ...failure } = reason === "deadline" ? { ...outcome, ...TIMED_OUT } : outcome;
   const ended = await tools.reports.fail({ runId: grant.runId, fence: grant.fence, failure });
   const level = ended.kind === "failed" ? "warn" : "info";
   logOf(tools, attempt)[level](
@@ -68,8 +69,19 @@ async function report(
   );
 }
 
-function timedOut(outcome: HandlerFailure): HandlerFailure {
-  return { ...outcome, transient: true, code: "attempt-timeout", message: "the attempt ran past its deadline" };
+const TIMED_OUT = { transient: true, code: "attempt-timeout", message: "the attempt ran past its deadline" };
+
+/** The work goes on without this process; whoever knows run and fence says how it ended. */
+async function detach(
+  tools: AttemptTools,
+  attempt: HeldAttempt,
+  { callbackWithinMs }: Extract<HandlerOutcome, { kind: "detached" }>,
+): Promise<void> {
+  const { runId, fence, worker } = attempt.grant;
+  const answer = await tools.reports.detach({ runId, fence, worker, callbackWithinMs });
+  // Ended meanwhile is no fault: the callback may have been faster.
+  logOf(tools, attempt).info({ answer: answer.kind }, "an attempt was detached from its worker");
+  if (answer.kind === "deadline") await tools.reports.fail({ runId, fence, failure: TIMED_OUT });
 }
 
 async function complete(

@@ -1,4 +1,5 @@
-import { heartbeat } from "../authority/attempts/heartbeat.ts";
+import type { Grant } from "../authority/attempts/grant.ts";
+import { type Beat, heartbeat } from "../authority/attempts/heartbeat.ts";
 import type { Authority } from "../authority/authority.ts";
 import { trustedUntil } from "../domain/lease.ts";
 import type { Timer } from "../kernel/clock.ts";
@@ -19,6 +20,8 @@ export type Heartbeats = Service & {
    */
   revive(attempt: HeldAttempt): Promise<boolean>;
 };
+
+const beatOf = ({ runId, fence, worker }: Grant, progress?: string): Beat => ({ runId, fence, worker, progress });
 
 /**
  * One timer for every lease of the process. It tells attempts to stop when their time is up, when they are canceled,
@@ -77,7 +80,7 @@ export function createHeartbeats(options: {
   async function beat(attempts: readonly HeldAttempt[]): Promise<HeldAttempt[]> {
     // The authority cannot have counted from earlier than this, whatever the reply takes.
     const sentAtMs = clock.monotonic();
-    const beats = attempts.map(({ grant, progress }) => ({ runId: grant.runId, fence: grant.fence, progress }));
+    const beats = attempts.map(({ grant, progress }) => beatOf(grant, progress));
     try {
       const outcomes = await heartbeat(authority, beats);
       return attempts.filter((attempt, i) => {
@@ -112,7 +115,7 @@ export function createHeartbeats(options: {
     async revive(attempt) {
       const { grant } = attempt;
       const [outcome] = await insist(authority, { ending, untilMs: attempt.deadlineMs }, () =>
-        heartbeat(authority, [{ runId: grant.runId, fence: grant.fence }]),
+        heartbeat(authority, [beatOf(grant)]),
       );
       return outcome!.kind === "renewed" || outcome!.kind === "busy";
     },

@@ -1,4 +1,5 @@
 import { completeRuns } from "../authority/attempts/complete.ts";
+import { type Detachment, type DetachOutcome, detachRuns } from "../authority/attempts/detach.ts";
 import { type FailOutcome, type FailureReport, failRuns } from "../authority/attempts/fail.ts";
 import { type Release, type ReleaseOutcome, releaseRuns } from "../authority/attempts/release.ts";
 import type { Authority } from "../authority/authority.ts";
@@ -10,11 +11,12 @@ import { insist } from "./insist.ts";
 const MOST_PER_BATCH = 300;
 const LANES = 1;
 
-/** How attempts end, in group commits. A lost reply is answered by saying the same again. */
+/** How attempts end, or leave their worker, in group commits. A lost reply is answered by saying the same again. */
 export type Reports = {
   complete(completion: Completion): Promise<CompletionOutcome>;
   fail(report: FailureReport): Promise<FailOutcome>;
   release(release: Release): Promise<ReleaseOutcome>;
+  detach(detachment: Detachment): Promise<DetachOutcome>;
   drain(): Promise<void>;
 };
 
@@ -30,6 +32,7 @@ export function createReports(authority: Authority, ending: AbortSignal): Report
   const completions = batcherOf(completeRuns);
   const failures = batcherOf(failRuns);
   const releases = batcherOf(releaseRuns);
+  const detachments = batcherOf(detachRuns);
 
   const said = <Item, Outcome>(batcher: Batcher<Item, Outcome>, item: Item) =>
     insist(authority, { ending, untilMs: Number.POSITIVE_INFINITY }, () => batcher.submit(item));
@@ -38,8 +41,9 @@ export function createReports(authority: Authority, ending: AbortSignal): Report
     complete: (completion) => said(completions, completion),
     fail: (report) => said(failures, report),
     release: (release) => said(releases, release),
+    detach: (detachment) => said(detachments, detachment),
     async drain() {
-      await Promise.all([completions.drain(), failures.drain(), releases.drain()]);
+      await Promise.all([completions, failures, releases, detachments].map((batcher) => batcher.drain()));
     },
   };
 }

@@ -40,6 +40,12 @@ export type StagedOutput = StoredObject & { name: string; mediaType: string };
 /** Bytes still to be staged: executeHandler does it. */
 export type OutputBytes = { name: string; mediaType: string; bytes: Bytes };
 
+/**
+ * The work goes on elsewhere (a queue, a container, an HTTP 202): the worker lets go of the attempt, and whoever knows run
+ * and fence says how it ended. `callbackWithinMs`: by when at the latest; the attempt's deadline if nothing is said.
+ */
+export type Detached = { callbackWithinMs?: number };
+
 /** A job without output returns nothing; one with output returns the one object that becomes the run's result. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a job that returns nothing has the type void.
-export type JobResult = void | { output: OutputBytes | StagedOutput };
+export type JobResult = void | { output: OutputBytes | StagedOutput } | { detached: Detached };

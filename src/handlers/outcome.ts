@@ -3,7 +3,10 @@ import { storableText } from "../kernel/storable.ts";
 import type { StagedOutput } from "./context.ts";
 
 /** How one attempt of a job ended. `retryAfterMs` asks for a later retry than the back-off's; failures' text is storable. */
-export type HandlerOutcome = { kind: "succeeded"; output?: StagedOutput } | HandlerFailure;
+export type HandlerOutcome =
+  | { kind: "succeeded"; output?: StagedOutput }
+  | { kind: "detached"; callbackWithinMs?: number }
+  | HandlerFailure;
 
 export type HandlerFailure = {
   kind: "failed";

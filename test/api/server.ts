@@ -9,6 +9,7 @@ import { type Authority, createAuthority } from "../../src/authority/authority.t
 import { createApiKey } from "../../src/authority/tenants/create-api-key.ts";
 import { createTenant } from "../../src/authority/tenants/create-tenant.ts";
 import { createPinnedZones } from "../../src/authority/timezones/pinned-zones.ts";
+import { DEFAULT_ATTEMPT_LIMIT_MS } from "../../src/domain/definition.ts";
 import { systemChance } from "../../src/kernel/chance.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { operatorError } from "../../src/kernel/errors.ts";
@@ -60,6 +61,7 @@ export async function startTestServer(changes: Partial<ApiParts> = {}, port = 0)
     settings: {
       shard: 0,
       lease: { ttlMs: 60_000, heartbeatMs: 10_000, marginMs: 5000 } as never,
+      attemptLimitMs: DEFAULT_ATTEMPT_LIMIT_MS,
       verbDeadlineMs: 10_000,
       lockTimeoutMs: 5000,
     },

@@ -86,9 +86,9 @@ describe("ends that meet each other", () => {
     const report = [{ runId: grant.runId, fence: grant.fence, failure: { transient: true, code: "x", message: "x" } }];
     expect(await failRuns(world.authority, [...report, ...report])).toMatchObject([
       { kind: "retrying" },
-      { kind: "stale-fence" },
+      { kind: "already-reported" },
     ]);
-    expect(await failRuns(world.authority, report)).toEqual([{ kind: "stale-fence" }]);
+    expect(await failRuns(world.authority, report)).toEqual([{ kind: "already-reported" }]);
     expect(await liveOf(world, grant.runId)).toMatchObject({ budget_attempt: 1, attempt: 1 });
   });
 

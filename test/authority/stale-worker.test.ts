@@ -49,7 +49,7 @@ describe("a worker that was paused past its lease", () => {
     const { completeRuns } = await import("../../src/authority/attempts/complete.ts");
     const [late] = await completeRuns(world.authority, [{ runId: a.runId, fence: a.fence, output }]);
     expect(late).toEqual({ kind: "stale-fence" });
-    expect((await heartbeat(world.authority, [{ runId: a.runId, fence: a.fence }]))[0]).toEqual({
+    expect((await heartbeat(world.authority, [a]))[0]).toEqual({
       kind: "stale-fence",
     });
     expect(await world.complete(b)).toEqual({ kind: "accepted" });
@@ -60,7 +60,7 @@ describe("a worker that was paused past its lease", () => {
     const a = await freshRun();
     await world.expireLease(a.runId);
     expect(await world.complete(a)).toEqual({ kind: "lease-lapsed" });
-    expect((await heartbeat(world.authority, [{ runId: a.runId, fence: a.fence }]))[0]).toMatchObject({
+    expect((await heartbeat(world.authority, [a]))[0]).toMatchObject({
       kind: "renewed",
     });
     expect(await world.complete(a)).toEqual({ kind: "accepted" });

@@ -88,7 +88,7 @@ describe("everything at once", () => {
       for (let wave = 0; wave < 300; wave++) {
         await world.admin.query("update usage set max_running = null");
         await world.makeAvailable();
-        const live = await world.admin.query("select id, fence from live_run where state = 'running'");
+        const live = await world.admin.query("select id, fence, worker from live_run where state = 'running'");
         await completeAll(world.authority, live.rows);
         if ((await world.claimAll()).length === 0 && live.rows.length === 0) break;
       }
@@ -98,10 +98,10 @@ describe("everything at once", () => {
     },
   );
 
-  async function completeAll(authority: Authority, rows: { id: string; fence: bigint }[]) {
+  async function completeAll(authority: Authority, rows: { id: string; fence: bigint; worker: string }[]) {
     await heartbeat(
       authority,
-      rows.map((row) => ({ runId: row.id, fence: row.fence })),
+      rows.map((row) => ({ runId: row.id, fence: row.fence, worker: row.worker })),
     );
     await completeRuns(
       authority,
@@ -127,9 +127,13 @@ describe("everything at once", () => {
     const some = <T>(items: readonly T[], most: number): T[] =>
       Array.from({ length: Math.min(items.length, 1 + Math.floor(chance() * most)) }, () => pick(items));
     const look = async (where: string) =>
-      (await world.admin.query(`select id, fence, tenant_id from live_run where ${where}`)).rows;
+      (await world.admin.query(`select id, fence, worker, tenant_id from live_run where ${where}`)).rows;
     const attempts = async () =>
-      (await look("state = 'running'")).map((row) => ({ runId: row.id as string, fence: row.fence as bigint }));
+      (await look("state = 'running'")).map((row) => ({
+        runId: row.id as string,
+        fence: row.fence as bigint,
+        worker: row.worker as string,
+      }));
 
     const acts: [number, () => Promise<unknown>][] = [
       [

@@ -291,7 +291,11 @@ export class Play {
     const { rows } = await this.#world.admin.query(
       "select id, fence from live_run where state = 'running' order by scheduled_at, id",
     );
-    const held = this.#some(rows, 5).map((row) => ({ runId: row.id as string, fence: row.fence as bigint }));
+    const held = this.#some(rows, 5).map((row) => ({
+      runId: row.id as string,
+      fence: row.fence as bigint,
+      worker: "w",
+    }));
     const transient = this.#chance() < 0.6;
     await this.#tempt(async (authority) => {
       if (how === "complete")

@@ -1,6 +1,7 @@
 import { loadBundledTzData } from "../../src/app/tz-data.ts";
 import { type Authority, createAuthority } from "../../src/authority/authority.ts";
 import { createPinnedZones } from "../../src/authority/timezones/pinned-zones.ts";
+import { DEFAULT_ATTEMPT_LIMIT_MS } from "../../src/domain/definition.ts";
 import { DEFAULT_LEASE } from "../../src/domain/lease.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { outcomeUnknown } from "../../src/kernel/errors.ts";
@@ -70,7 +71,13 @@ export async function createSetting(world: World): Promise<Setting> {
       log: silentLog,
       metrics: createMetrics(),
       pinned: createPinnedZones(tz.zones),
-      settings: { shard: 0, lease: DEFAULT_LEASE, verbDeadlineMs: 30_000, lockTimeoutMs: 5_000 },
+      settings: {
+        shard: 0,
+        lease: DEFAULT_LEASE,
+        attemptLimitMs: DEFAULT_ATTEMPT_LIMIT_MS,
+        verbDeadlineMs: 30_000,
+        lockTimeoutMs: 5_000,
+      },
       faults: {
         reach(point) {
           if (point !== crashPoint) return undefined;

@@ -17,7 +17,12 @@ import { type DispatchPlan, leaveToRelay } from "../../src/authority/runs/bear.t
 import { materialize } from "../../src/authority/runs/materialize.ts";
 import { createSchedule } from "../../src/authority/schedules/create-schedule.ts";
 import { createPinnedZones } from "../../src/authority/timezones/pinned-zones.ts";
-import { type Definition, definitionSchema, type Payload } from "../../src/domain/definition.ts";
+import {
+  DEFAULT_ATTEMPT_LIMIT_MS,
+  type Definition,
+  definitionSchema,
+  type Payload,
+} from "../../src/domain/definition.ts";
 import { DEFAULT_LEASE } from "../../src/domain/lease.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { createFaultPoints, type TestFaultPoints } from "../../src/kernel/faults.ts";
@@ -125,7 +130,14 @@ export async function createWorld(
       log: silentLog,
       metrics: createMetrics(),
       pinned: createPinnedZones(tz.zones),
-      settings: { shard: 0, lease: DEFAULT_LEASE, verbDeadlineMs: 30_000, lockTimeoutMs: 5_000, ...settings },
+      settings: {
+        shard: 0,
+        lease: DEFAULT_LEASE,
+        attemptLimitMs: DEFAULT_ATTEMPT_LIMIT_MS,
+        verbDeadlineMs: 30_000,
+        lockTimeoutMs: 5_000,
+        ...settings,
+      },
       faults: points,
       chance: () => 0.5,
       ...(options.signals === undefined ? {} : { signals: options.signals }),

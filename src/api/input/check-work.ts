@@ -1,4 +1,4 @@
-import type { Definition, Payload, Work } from "../../domain/definition.ts";
+import { CLASSES, type Definition, type Payload, type ResourceClass, type Work } from "../../domain/definition.ts";
 import { compileRule, type RuleFault } from "../../domain/recurrence/compile.ts";
 import type { Rule } from "../../domain/recurrence/rule.ts";
 import type { ZoneSource } from "../../domain/recurrence/zone-source.ts";
@@ -8,8 +8,12 @@ import { didYouMean } from "./did-you-mean.ts";
 import { PAYLOAD_BYTES } from "./fields.ts";
 import { showValue } from "./issues.ts";
 
-/** Refuses work that no worker could ever do: a job nobody registered, a payload that is too large or not the job's. */
-export function checkWork(context: ApiContext, work: Pick<Work, "job">, payload: Payload): void {
+/**
+ * Refuses work that no worker could ever do: a job nobody registered, a payload that is too large or not the job's, an
+ * attempt longer than its class allows. What was accepted before is accepted still, also under a limit set lower since:
+ * that cuts attempts, and breaks no schedule.
+ */
+export function checkWork(context: ApiContext, work: Work, payload: Payload, before?: Work): void {
   const bytes = Buffer.byteLength(JSON.stringify(payload));
   if (bytes > PAYLOAD_BYTES) {
     throw new Problem("payload-too-large", `payload: found ${bytes} bytes; allowed: at most ${PAYLOAD_BYTES}`);
@@ -32,6 +36,20 @@ export function checkWork(context: ApiContext, work: Pick<Work, "job">, payload:
     throw problemOfFaults("unknown-job", [fault]);
   }
   if (errors.length > 0) throw problemOfFaults("invalid-request", errors);
+  if (before?.class === work.class && before.attemptTimeoutMs === work.attemptTimeoutMs) return;
+  checkTimeout(work, context.authority.settings.attemptLimitMs);
+}
+
+function checkTimeout(work: Work, limitMs: Readonly<Record<ResourceClass, number>>): void {
+  const { attemptTimeoutMs, class: class_ } = work;
+  if (attemptTimeoutMs <= limitMs[class_]) return;
+  const others = CLASSES.filter((one) => limitMs[one] >= attemptTimeoutMs);
+  throw fieldProblem({
+    field: "attemptTimeoutMs",
+    message: `is longer than an attempt of class ${class_} may take`,
+    found: showValue(attemptTimeoutMs),
+    allowed: `at most ${limitMs[class_]}${others.length === 0 ? "" : `, or class ${others.join(" or ")}`}`,
+  });
 }
 
 const idOf = (job: { name: string; version: number }) => `${job.name}@${job.version}`;

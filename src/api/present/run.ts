@@ -34,6 +34,11 @@ const listed = z.strictObject({
     .describe("What `…/result` leads to"),
   worker: z.string().nullable().describe("Who runs it now"),
   leaseUntil: shownInstant.nullable(),
+  callbackDueAt: shownInstant
+    .nullable()
+    .describe(
+      "The running attempt has no worker: it was detached, and whoever does the work must say by then how it ended",
+    ),
 });
 export const runListItemSchema = listed.meta({ id: "RunListItem", example: LISTED_RUN });
 export const runSchema = listed
@@ -62,6 +67,7 @@ export function presentListedRun(view: RunListItem): z.output<typeof listed> {
     result: view.result && { sha256: view.result.sha256, size: view.result.size, mediaType: view.result.mediaType },
     worker: view.worker,
     leaseUntil: showInstantOrNull(view.leaseUntil),
+    callbackDueAt: view.worker === null ? showInstantOrNull(view.leaseUntil) : null,
   };
 }
 
@@ -72,11 +78,13 @@ export function presentRun(view: RunView): z.output<typeof runSchema> {
 export const attemptSchema = z
   .strictObject({
     attempt: z.int(),
-    worker: z.string(),
+    worker: z.string().describe("Who claimed it"),
     startedAt: shownInstant,
     endedAt: shownInstant.nullable(),
     outcome: z.enum(["running", "succeeded", "failed", "canceled", "expired", "released"]),
     error: errorSchema.nullable(),
+    detachedAt: shownInstant.nullable().describe("Since when its work has gone on without that worker"),
+    adoptedBy: z.string().nullable().describe("The worker that took it over since"),
   })
   .meta({ id: "Attempt", example: ATTEMPT });
 
@@ -88,5 +96,7 @@ export function presentAttempt(view: AttemptView): z.output<typeof attemptSchema
     endedAt: showInstantOrNull(view.endedAt),
     outcome: view.outcome as z.output<typeof attemptSchema>["outcome"],
     error: view.error,
+    detachedAt: showInstantOrNull(view.detachedAt),
+    adoptedBy: view.adoptedBy,
   };
 }

@@ -63,9 +63,14 @@ export async function claimRuns(authority: Authority, request: ClaimRequest): Pr
         tx,
         request.hints.map((hint) => hint.rowId),
       );
-      const saved = await readGrantsOf(tx, request.claimId);
+      const saved = await readGrantsOf(tx, request);
       if (saved.length > 0) {
-        const grants = await toGrants(authority, tx, saved, saved.map(identityOf));
+        const grants = await toGrants(
+          authority,
+          tx,
+          saved,
+          saved.map((run) => identityOf(run, request.worker)),
+        );
         return { outcome: { grants, counts: { ...counts, claimed: saved.length } }, ended: [], latenesses: [] };
       }
     }
@@ -127,7 +132,7 @@ export async function claimRuns(authority: Authority, request: ClaimRequest): Pr
     );
     const identities = granted.map((run, i) => {
       const fence = fenceOf(server.epoch, server.fences[i]!);
-      return { runId: run.id, attempt: run.attempt + 1, fence, startedAt: nowAt };
+      return { runId: run.id, attempt: run.attempt + 1, fence, worker: request.worker, startedAt: nowAt };
     });
     const grants = await toGrants(authority, tx, granted, identities);
     if (grants.length > 0) {
@@ -236,6 +241,6 @@ function claimView(run: ClaimableRun) {
   };
 }
 
-function identityOf(run: SavedGrant): AttemptIdentity {
-  return { runId: run.id, attempt: run.attempt, fence: run.fence!, startedAt: run.attempt_started_at };
+function identityOf(run: SavedGrant, worker: string): AttemptIdentity {
+  return { runId: run.id, attempt: run.attempt, fence: run.fence!, worker, startedAt: run.attempt_started_at };
 }

@@ -1,7 +1,7 @@
-import { CRASH_LOOP_LIMIT } from "../../domain/retry.ts";
+import { CRASH_LOOP_LIMIT, type Failure } from "../../domain/retry.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
-import { lockLiveRunsSkipping } from "../../store/rows/live-runs.ts";
+import { type LiveRun, lockLiveRunsSkipping } from "../../store/rows/live-runs.ts";
 import { announce } from "../announce.ts";
 import type { Authority } from "../authority.ts";
 import { loadAssignments } from "./assignment.ts";
@@ -33,9 +33,7 @@ export async function expireLeases(
     for (const run of live.values()) {
       if (run.state !== "running" || run.lease_until! >= nowAt) continue;
       const timedOut = run.deadline_at! <= nowAt;
-      const failure = timedOut
-        ? { transient: true, code: "attempt-timeout", message: "the attempt ran past its deadline" }
-        : { transient: true, code: "lease-expired", message: "the worker sent no heartbeat" };
+      const failure = failureOf(run, timedOut);
       if (run.cancel_requested_at !== null)
         departures.push({ kind: "end", run, state: "canceled", attempt: "canceled" });
       else if (run.lease_until! < forgivenUntil && !timedOut) {
@@ -48,7 +46,7 @@ export async function expireLeases(
           spends: "nothing",
           expired: false,
         });
-      } else if (run.expiries + 1 >= CRASH_LOOP_LIMIT) {
+      } else if (run.worker !== null && run.expiries + 1 >= CRASH_LOOP_LIMIT) {
         departures.push({
           kind: "end",
           run,
@@ -68,4 +66,11 @@ export async function expireLeases(
   authority.metrics.expiredLeases.inc(done.departures.length);
   announce(authority, done);
   return done.departures.length;
+}
+
+function failureOf(run: LiveRun, timedOut: boolean): Failure {
+  if (timedOut) return { transient: true, code: "attempt-timeout", message: "the attempt ran past its deadline" };
+  if (run.worker === null)
+    return { transient: true, code: "callback-timeout", message: "no callback came in its time" };
+  return { transient: true, code: "lease-expired", message: "the worker sent no heartbeat" };
 }

@@ -4,6 +4,7 @@ import { decideRetry, type Failure } from "../../domain/retry.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { storableText } from "../../kernel/storable.ts";
+import { readClosedAttempts } from "../../store/rows/endings.ts";
 import { type LiveRun, lockLiveRuns } from "../../store/rows/live-runs.ts";
 import { announce } from "../announce.ts";
 import type { Authority } from "../authority.ts";
@@ -16,6 +17,9 @@ export type FailOutcome =
   | { kind: "retrying"; notBefore: Instant; attempt: number }
   | { kind: "failed"; reason: string }
   | { kind: "canceled" }
+  /** This attempt has said so before: its run knows, and what became of it meanwhile is not this worker's business. */
+  | { kind: "already-reported" }
+  /** Another attempt took over, or the run has ended otherwise: the worker stops. */
   | { kind: "stale-fence" };
 
 /**
@@ -23,7 +27,7 @@ export type FailOutcome =
  * Locks   live runs (two rounds); then blocked siblings, then usage.
  * Time    authority time, after the live runs are locked.
  * Writes  attempt, live_run or run, dead_letter, outbox, usage.
- * Replay  `stale-fence`: the fence was given up by the first report.
+ * Replay  `already-reported`, or `canceled` again: nothing written.
  */
 export async function failRuns(
   authority: Authority,
@@ -32,13 +36,24 @@ export async function failRuns(
   const done = await authority.transact("fail", async (tx) => {
     const live = await lockLiveRuns(tx, [...new Set(reports.map((report) => report.runId))]);
     const assignments = await loadAssignments(authority, tx, [...live.values()]);
+    const closedAs = await readClosedAttempts(
+      tx,
+      reports.filter((report) => !isCurrent(live.get(report.runId), report)),
+    );
+    await authority.faults.reach("fail:locked");
     const nowAt = await tx.authorityNow();
     const departures: Departure[] = [];
+    const told = new Map<Uuid, Fence>();
     const outcomes = reports.map((report): FailOutcome => {
       const run = live.get(report.runId);
       // A lapsed lease whose fence is current may still report: nobody else has taken over.
-      if (run === undefined || run.state !== "running" || run.fence !== report.fence) return { kind: "stale-fence" };
+      if (!isCurrent(run, report)) {
+        const closed = told.get(report.runId) === report.fence ? "failed" : closedAs(report);
+        if (closed === "failed") return { kind: "already-reported" };
+        return { kind: closed === "canceled" ? "canceled" : "stale-fence" };
+      }
       live.delete(report.runId);
+      told.set(report.runId, report.fence);
       const departure = decideFailure(
         run,
         assignments.get(run.id)!.work,
@@ -51,6 +66,7 @@ export async function failRuns(
       return outcomeOf(departure, run);
     });
     const intents = await depart(tx, departures, nowAt);
+    await authority.faults.reach("fail:written");
     return { outcomes, departures, intents, nowAt };
   });
   announce(authority, done);
@@ -58,6 +74,11 @@ export async function failRuns(
     if (outcome.kind === "stale-fence") authority.metrics.staleCompletions.inc({ verb: "fail" });
   }
   return done.outcomes;
+}
+
+/** The attempt that holds this fence is the run's present one. */
+export function isCurrent(run: LiveRun | undefined, { fence }: { fence: Fence }): run is LiveRun {
+  return run !== undefined && run.state === "running" && run.fence === fence;
 }
 
 /** Whatever a job threw, its report must not poison the batch it is written in. */
@@ -80,7 +101,8 @@ export function decideFailure(
   if (decision.kind === "give-up") {
     return { kind: "end", run, state: "failed", attempt, failure, deadLetterReason: decision.reason };
   }
-  const expired = attempt === "expired";
+  // A detached attempt has no worker that it could have killed.
+  const expired = attempt === "expired" && run.worker !== null;
   return { kind: "retry", run, notBefore: decision.notBefore, attempt, failure, spends: "retry", expired };
 }
 

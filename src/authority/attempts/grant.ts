@@ -1,4 +1,4 @@
-import { ATTEMPT_LIMIT_MS, type Job, type Payload, type ResourceClass } from "../../domain/definition.ts";
+import type { Job, Payload, ResourceClass } from "../../domain/definition.ts";
 import type { Fence } from "../../domain/fence.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
@@ -18,13 +18,15 @@ export type Grant = {
   startedAt: Instant;
   attempt: number;
   fence: Fence;
+  /** Whose it is: the holder alone may renew its lease, detach it, or give it back. */
+  worker: string;
   deadlineAt: Instant;
   job: Job;
   payload: Payload;
 };
 
 /** What makes an attempt this one and no other. */
-export type AttemptIdentity = Pick<Grant, "runId" | "attempt" | "fence" | "startedAt">;
+export type AttemptIdentity = Pick<Grant, "runId" | "attempt" | "fence" | "worker" | "startedAt">;
 
 /** Adds to each identity what its run is to do, and until when at the latest. */
 export async function toGrants(
@@ -37,7 +39,7 @@ export async function toGrants(
   return runs.map((run, i) => {
     const identity = identities[i]!;
     const { work, payload } = assignments.get(run.id)!;
-    const classLimitMs = ATTEMPT_LIMIT_MS[run.class as ResourceClass] ?? work.attemptTimeoutMs;
+    const classLimitMs = authority.settings.attemptLimitMs[run.class as ResourceClass] ?? work.attemptTimeoutMs;
     return {
       ...identity,
       scheduleId: run.schedule_id,

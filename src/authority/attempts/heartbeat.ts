@@ -8,6 +8,7 @@ import type { Authority } from "../authority.ts";
 export type Beat = {
   runId: Uuid;
   fence: Fence;
+  worker: string;
   /** How far the attempt is: storable JSON text, written where the lease is renewed. */
   progress?: string | undefined;
 };
@@ -18,6 +19,8 @@ export type BeatOutcome =
   | { kind: "busy" }
   /** Another attempt took over, or the run has ended: stop. */
   | { kind: "stale-fence" }
+  /** The attempt goes on, but it was detached, and perhaps adopted: it is not this worker's any more. */
+  | { kind: "not-holder" }
   /** The attempt's deadline has passed: it is not renewed any more. */
   | { kind: "deadline" };
 
@@ -41,6 +44,7 @@ export async function heartbeat(authority: Authority, beats: readonly Beat[]): P
       const run = live.get(beat.runId);
       if (run === undefined) return { kind: present.has(beat.runId) ? "busy" : "stale-fence" };
       if (run.state !== "running" || run.fence !== beat.fence) return { kind: "stale-fence" };
+      if (run.worker !== beat.worker) return { kind: "not-holder" };
       if (run.deadline_at! <= nowAt) return { kind: "deadline" };
       const leaseUntil = Math.min(nowAt + authority.settings.lease.ttlMs, run.deadline_at!);
       renewals.push({ runId: run.id, leaseUntil });

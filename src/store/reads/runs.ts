@@ -69,6 +69,8 @@ export type AttemptView = {
   /** How it ended; `running` while it has not. The attempt that ended its run carries the run's end. */
   outcome: string;
   error: { code: string; message: string } | null;
+  detachedAt: Instant | null;
+  adoptedBy: string | null;
 };
 
 const LIST_ATTEMPTS = sql(
@@ -79,7 +81,8 @@ const LIST_ATTEMPTS = sql(
           case when a.error_message is not null or a.error_code is not null
                then jsonb_build_object('code', coalesce(a.error_code, 'failed'), 'message', coalesce(a.error_message, ''))
                when r.state <> 'open' and a.n = r.attempts and r.error_message is not null
-               then jsonb_build_object('code', coalesce(r.error_code, 'failed'), 'message', r.error_message) end as error
+               then jsonb_build_object('code', coalesce(r.error_code, 'failed'), 'message', r.error_message) end as error,
+          a.detached_at as "detachedAt", a.adopted_by as "adoptedBy"
      from attempt a join run r on r.scheduled_at = a.scheduled_at and r.id = a.run_id
     where a.scheduled_at = $3::timestamptz and a.run_id = $2 and r.tenant_id = $1
     order by a.n`,

@@ -2,7 +2,7 @@ import type { Fence } from "../../domain/fence.ts";
 import type { EndedState, SkipReason } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import { bug } from "../../kernel/errors.ts";
-import type { Uuid } from "../../kernel/ids.ts";
+import { instantOf, type Uuid } from "../../kernel/ids.ts";
 import { type Queryable, sql } from "../database.ts";
 import { instantText } from "../values.ts";
 
@@ -131,6 +131,29 @@ export type AttemptEnd = {
   outcome: "failed" | "expired" | "canceled" | "released";
   error: { code: string; message: string } | null;
 };
+
+const READ_CLOSED = sql(
+  "endings_read_closed",
+  `select a.run_id as id, a.fence, a.outcome
+     from unnest($1::timestamptz[], $2::uuid[], $3::bigint[]) as k (scheduled_at, run_id, fence)
+     join attempt a on a.scheduled_at = k.scheduled_at and a.run_id = k.run_id and a.fence = k.fence
+    where a.outcome is not null`,
+);
+
+/** How attempts that are not current any more were closed: what a repeated report was answered the first time. */
+export async function readClosedAttempts(
+  tx: Queryable,
+  attempts: readonly { runId: Uuid; fence: Fence }[],
+): Promise<(attempt: { runId: Uuid; fence: Fence }) => AttemptEnd["outcome"] | undefined> {
+  if (attempts.length === 0) return () => undefined;
+  const rows = await tx.query<{ id: Uuid; fence: Fence; outcome: AttemptEnd["outcome"] }>(READ_CLOSED, [
+    attempts.map((one) => instantOf(one.runId)),
+    attempts.map((one) => one.runId),
+    attempts.map((one) => one.fence),
+  ]);
+  const outcomes = new Map(rows.map((row) => [`${row.id} ${row.fence}`, row.outcome]));
+  return ({ runId, fence }) => outcomes.get(`${runId} ${fence}`);
+}
 
 /** Closes attempts after which the run goes on, or which did not succeed. A succeeding attempt is closed by its run. */
 export async function closeAttempts(tx: Queryable, ends: readonly AttemptEnd[], nowAt: Instant): Promise<void> {

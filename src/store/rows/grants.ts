@@ -29,7 +29,7 @@ const READ_OF_CLAIM = sql(
   `select ${LIVE_COLUMNS},
           (select a.started_at from attempt a
             where a.scheduled_at = l.scheduled_at and a.run_id = l.id and a.n = l.attempt) as attempt_started_at
-     from live_run l where claim_id = $1 and state = 'running' order by fence`,
+     from live_run l where claim_id = $1 and worker = $2 and state = 'running' order by fence`,
 );
 
 export async function startLiveRuns(
@@ -61,7 +61,10 @@ export async function insertAttempts(tx: Queryable, grants: readonly Granted[], 
   ]);
 }
 
-/** Grants that a claim was given before; a rare look-up, so it walks the small table instead of costing an index. */
-export function readGrantsOf(tx: Queryable, claimId: Uuid): Promise<SavedGrant[]> {
-  return tx.query<SavedGrant>(READ_OF_CLAIM, [claimId]);
+/**
+ * Grants that a claim was given before and its worker still holds; a rare look-up, so it walks the small table instead of
+ * costing an index.
+ */
+export function readGrantsOf(tx: Queryable, claim: Pick<Claim, "claimId" | "worker">): Promise<SavedGrant[]> {
+  return tx.query<SavedGrant>(READ_OF_CLAIM, [claim.claimId, claim.worker]);
 }

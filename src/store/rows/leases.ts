@@ -31,6 +31,46 @@ export async function findLapsed(db: Queryable, limit: number): Promise<Uuid[]> 
   return (await db.query<{ id: Uuid }>(FIND_LAPSED, [limit])).map((row) => row.id);
 }
 
+/** A lease that goes from one holder to the next, or to none: the attempt is out of any worker's hands until then. */
+export type Handover = { runId: Uuid; scheduledAt: Instant; n: number; worker: string | null; leaseUntil: Instant };
+
+const HAND_OVER = sql(
+  "leases_hand_over",
+  `update live_run l set worker = h.worker, lease_until = h.lease_until, last_heartbeat_at = $4
+     from unnest($1::uuid[], $2::text[], $3::timestamptz[]) as h (id, worker, lease_until)
+    where l.id = h.id`,
+);
+const NOTE_HANDOVER = sql(
+  "leases_note_handover",
+  `update attempt a
+      set detached_at = case when h.worker is null then $5 else a.detached_at end,
+          adopted_by = case when a.detached_at is not null then coalesce(h.worker, a.adopted_by) end
+     from unnest($1::timestamptz[], $2::uuid[], $3::int[], $4::text[]) as h (scheduled_at, run_id, n, worker)
+    where a.scheduled_at = h.scheduled_at and a.run_id = h.run_id and a.n = h.n
+   returning a.run_id as id, a.started_at`,
+);
+
+/** Hands leases over; their live rows are locked. Answers when each of the attempts began. */
+export async function handOver(
+  tx: Queryable,
+  handovers: readonly Handover[],
+  nowAt: Instant,
+): Promise<Map<Uuid, Instant>> {
+  if (handovers.length === 0) return new Map();
+  const ids = handovers.map((one) => one.runId);
+  const workers = handovers.map((one) => one.worker);
+  const now = instantText(nowAt);
+  await tx.query(HAND_OVER, [ids, workers, handovers.map((one) => one.leaseUntil), now]);
+  const noted = await tx.query<{ id: Uuid; started_at: Instant }>(NOTE_HANDOVER, [
+    handovers.map((one) => one.scheduledAt),
+    ids,
+    handovers.map((one) => one.n),
+    workers,
+    now,
+  ]);
+  return new Map(noted.map((row) => [row.id, row.started_at]));
+}
+
 export type ProgressNote = { runId: Uuid; scheduledAt: Instant; n: number; progress: string };
 
 const WRITE_PROGRESS = sql(

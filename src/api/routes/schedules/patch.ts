@@ -38,6 +38,7 @@ export const patchScheduleRoute = defineRoute({
       scheduleId: current.id,
       ref: call.params.schedule,
       expectedRevision,
+      before: current.definition,
       change: {
         ...(changed.name === undefined ? {} : { name: changed.name }),
         ...(changed.labels === undefined ? {} : { labels: changed.labels }),

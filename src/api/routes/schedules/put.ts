@@ -46,6 +46,7 @@ export const putScheduleRoute = defineRoute({
       scheduleId: current.id,
       ref: call.params.schedule,
       expectedRevision,
+      before: current.definition,
       change: {
         name,
         labels,

@@ -55,6 +55,7 @@ export async function revise(
     scheduleId: Uuid;
     ref: string;
     expectedRevision: number;
+    before: Definition;
     change: {
       name?: string;
       labels?: Record<string, string>;
@@ -65,9 +66,9 @@ export async function revise(
     };
   },
 ): Promise<Reply> {
-  const { scheduleId, ref, expectedRevision, change } = request;
+  const { scheduleId, ref, expectedRevision, before, change } = request;
   checkWindow(change.definition);
-  checkWork(context, change.definition, change.payload);
+  checkWork(context, change.definition, change.payload, before);
   const outcome = await reviseSchedule(context.authority, {
     tenantId: caller.tenantId,
     actor: caller.actor,

@@ -27,8 +27,10 @@ export const runNowRoute = defineRoute({
   async handle(call, context, caller) {
     const { payload } = call.body;
     const scheduleId = await getScheduleId(context, caller, call.params.schedule);
-    if (payload !== undefined)
-      checkWork(context, (await getSchedule(context, caller, call.params.schedule)).definition, payload);
+    if (payload !== undefined) {
+      const { definition } = await getSchedule(context, caller, call.params.schedule);
+      checkWork(context, definition, payload, definition);
+    }
     const outcome = await runNow(context.authority, {
       tenantId: caller.tenantId,
       actor: caller.actor,

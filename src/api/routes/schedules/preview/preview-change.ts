@@ -56,7 +56,7 @@ export const previewChangeRoute = defineRoute({
   async handle({ params, body, sentBody }, context, caller) {
     const current = await getSchedule(context, caller, params.schedule);
     const { changed, definition, payload } = patched(current, body, sentBody);
-    checkWork(context, definition, payload);
+    checkWork(context, definition, payload, current.definition);
     const question = { fromAt: body.from ?? context.clock.now(), count: body.count };
     const after = await getTimetable(context, caller, definition, question.fromAt, current.id);
     const preview = previewOf(definition, after, context.zones, question);
