@@ -222,6 +222,28 @@ export const LEDGER = {
   source: "authority",
 } as const;
 
+const COUNTS = {
+  started: 60,
+  succeeded: 58,
+  failed: 1,
+  canceled: 0,
+  skipped: 0,
+  retried: 3,
+  heldBack: 2,
+  lateness: { counts: [0, 12, 31, 11, 3, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], p50Ms: 20, p99Ms: 250 },
+};
+
+export const STATS = {
+  from: "2026-10-01T13:00:00Z",
+  to: "2026-10-01T14:00:00Z",
+  resolution: "hour",
+  latenessBoundsMs: [5, 10, 20, 50, 100, 250, 500, 1000, 2000, 3000, 5000, 10_000, 30_000, 60_000, 300_000, 3_600_000],
+  items: [{ at: "2026-10-01T13:00:00Z", class: "short", ...COUNTS }],
+  total: COUNTS,
+  source: "rollups",
+  asOf: "2026-10-01T14:20:55.104Z",
+} as const;
+
 export const PROBLEM = {
   type: "http://127.0.0.1:8080/docs/errors#invalid-request",
   title: "The request has fields that cannot be accepted",

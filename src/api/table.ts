@@ -33,6 +33,7 @@ import { runNowRoute } from "./routes/schedules/run-now.ts";
 import { listJobTypesRoute } from "./routes/service/job-types.ts";
 import { getMeRoute } from "./routes/service/me.ts";
 import { healthzRoute, metricsRoute, readyzRoute } from "./routes/service/probes.ts";
+import { getStatsRoute } from "./routes/service/stats.ts";
 import { getStatusRoute } from "./routes/service/status.ts";
 
 /** Every endpoint, in the order of the reference page. Express and OpenAPI are both made from this table. */
@@ -70,6 +71,7 @@ export const ROUTES: readonly Route[] = [
   cancelOperationRoute,
   getMeRoute,
   getStatusRoute,
+  getStatsRoute,
   listJobTypesRoute,
   healthzRoute,
   readyzRoute,

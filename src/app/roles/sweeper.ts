@@ -11,6 +11,8 @@ import { createOperationsDriver } from "../../loops/operations.ts";
 import { createRangeCounter } from "../../loops/range-counter.ts";
 import { createReconciler } from "../../loops/reconciler.ts";
 import { createReplanner } from "../../loops/replanner.ts";
+import { createRollupFolder } from "../../loops/upkeep/rollup-folder.ts";
+import { createRollupKeeper } from "../../loops/upkeep/rollup-keeper.ts";
 import { createUploadCleaner } from "../../loops/upload-cleaner.ts";
 import type { Core } from "../core.ts";
 import { openObjects } from "../objects.ts";
@@ -28,6 +30,8 @@ export function sweeperRole(core: Core): Service[] {
     createLoop(createReconciler({ authority }), core),
     createLoop(createReplanner({ authority }), core),
     createLoop(createRangeCounter({ authority }), core),
+    createLoop(createRollupFolder({ authority }), core),
+    createLoop(createRollupKeeper({ authority }), core),
     core.tzWatch,
     createLoop(createOperationsDriver({ authority }), core),
   ];

@@ -14,7 +14,9 @@ import {
 } from "../../store/rows/endings.ts";
 import type { EndingRun, LiveRun } from "../../store/rows/live-runs.ts";
 import { insertIntents, type OutboxRow } from "../../store/rows/outbox.ts";
+import { countRetries } from "../../store/rows/rollups.ts";
 import { addUsage, countLanes } from "../../store/rows/usage.ts";
+import { instantText } from "../../store/values.ts";
 import { handOn, slotsHeldBy } from "./hand-on.ts";
 import { isPausing, tellEnds } from "./tell-ends.ts";
 
@@ -44,13 +46,16 @@ export type Departure =
 
 const TO_RETRYING = sql(
   "depart_to_retrying",
-  `update live_run l
+  `with retrying as (
+   update live_run l
       set state = 'retrying', not_before = d.not_before, lane = d.lane, budget_attempt = d.budget_attempt,
           interruptions = d.interruptions, expiries = d.expiries,
           fence = null, claim_id = null, worker = null, lease_until = null, deadline_at = null
      from unnest($1::uuid[], $2::timestamptz[], $3::smallint[], $4::int[], $5::int[], $6::int[])
        as d (id, not_before, lane, budget_attempt, interruptions, expiries)
-    where l.id = d.id`,
+    where l.id = d.id
+   returning l.tenant_id, l.class)
+   ${countRetries("retrying", "$7")}`,
 );
 
 /**
@@ -89,6 +94,7 @@ async function retryLater(
     retries.map((one) => one.run.budget_attempt + (one.spends === "retry" ? 1 : 0)),
     retries.map((one) => one.run.interruptions + (one.spends === "interruption" ? 1 : 0)),
     retries.map(expiriesInARow),
+    instantText(nowAt),
   ]);
   return insertIntents(
     tx,

@@ -1,10 +1,10 @@
 import type { ResourceClass } from "../../domain/definition.ts";
 import { LIVE_STATES, type RunState, type Trigger } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
-import { PunctualError } from "../../kernel/errors.ts";
 import type { Uuid } from "../../kernel/ids.ts";
-import { type Database, isStatementTimeout, type Statement, sql } from "../database.ts";
+import { type Database, type Statement, sql } from "../database.ts";
 import { instantText } from "../values.ts";
+import { readBounded } from "./bounded.ts";
 import { LISTED_COLUMNS, type RunListItem } from "./runs.ts";
 
 /**
@@ -44,8 +44,7 @@ export type FoundRuns = {
 
 /** Of the index, for one page. */
 export const WALK_ROWS = 5_000;
-/** What lies in memory is read in some ms; a cold disk may need this long for 5,000 rows. */
-const LIST_TIMEOUT_MS = 5_000;
+const ASKING = { what: "runs", askFor: "less time with from and to, or for one schedule" };
 const FIRST_ID = "00000000-0000-0000-0000-000000000000";
 const LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 
@@ -133,7 +132,8 @@ export async function listRuns(
   page: RunPage,
   walkRows: number = WALK_ROWS,
 ): Promise<FoundRuns> {
-  const rows = await walk(db, tenantId, page, Math.max(walkRows, page.limit + 1));
+  const [statement, values] = statementOf(tenantId, page, Math.max(walkRows, page.limit + 1));
+  const rows = await readBounded<WalkedRow>(db, statement, values, ASKING);
   // Rows after the first end of a walk are not all there are.
   const end = rows.findIndex((row) => row.isLast);
   const whole = end < 0 ? rows : rows.slice(0, end + 1);
@@ -141,22 +141,6 @@ export async function listRuns(
   const items = found.slice(0, page.limit).map(({ matches: _, isLast: __, ...item }) => item);
   const last = found.length > items.length ? items.at(-1) : rows[end];
   return last === undefined ? { items } : { items, next: { scheduledAt: last.scheduledAt, id: last.id } };
-}
-
-async function walk(
-  db: Pick<Database, "queryWithin">,
-  tenantId: Uuid,
-  page: RunPage,
-  walkRows: number,
-): Promise<WalkedRow[]> {
-  const [statement, values] = statementOf(tenantId, page, walkRows);
-  try {
-    return await db.queryWithin<WalkedRow>(LIST_TIMEOUT_MS, statement, values);
-  } catch (error) {
-    if (!isStatementTimeout(error)) throw error;
-    const message = `The runs were not found within ${LIST_TIMEOUT_MS / 1000} s; ask for less time with from and to, or for one schedule`;
-    throw new PunctualError("busy", message, { actor: "caller", retryable: true, cause: error });
-  }
 }
 
 function statementOf(tenantId: Uuid, page: RunPage, walkRows: number): [Statement, unknown[]] {

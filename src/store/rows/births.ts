@@ -3,6 +3,7 @@ import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { type Queryable, sql } from "../database.ts";
 import { instantText } from "../values.ts";
+import { countEnds } from "./rollups.ts";
 
 /** Work and payload of a run that do not stand in a revision; both null for an ordinary run of a schedule. */
 export type OwnWork = { job: unknown; payload: unknown };
@@ -35,14 +36,17 @@ const INSERT_LIVE = sql(
 );
 const INSERT_SKIPS = sql(
   "births_insert_skips",
-  `insert into run (id, scheduled_at, schedule_id, tenant_id, class, due_at, admitted_at, materialized_at,
+  `with skips as (
+   insert into run (id, scheduled_at, schedule_id, tenant_id, class, due_at, admitted_at, materialized_at,
                     prev_scheduled_at, revision, trigger, state, skip_reason, finished_at)
    select id, scheduled_at, schedule_id, tenant_id, class, due_at, $11, $11, prev_scheduled_at, revision, trigger,
           'skipped', reason, $11
      from unnest($1::uuid[], $2::timestamptz[], $3::uuid[], $4::uuid[], $5::text[], $6::timestamptz[],
                  $7::timestamptz[], $8::int[], $9::text[], $10::text[])
        as r (id, scheduled_at, schedule_id, tenant_id, class, due_at, prev_scheduled_at, revision, trigger, reason)
-   on conflict (scheduled_at, id) do nothing`,
+   on conflict (scheduled_at, id) do nothing
+   returning tenant_id, class, state)
+   ${countEnds("skips", "$11")}`,
 );
 const INSERT_RANGES = sql(
   "births_insert_ranges",

@@ -5,6 +5,7 @@ import { bug } from "../../kernel/errors.ts";
 import { instantOf, type Uuid } from "../../kernel/ids.ts";
 import { type Queryable, sql } from "../database.ts";
 import { instantText } from "../values.ts";
+import { countEnds } from "./rollups.ts";
 
 /** How a run ends: one update of its history row, and its live row goes. */
 export type Ending = {
@@ -43,7 +44,8 @@ const END = sql(
        as e (id, scheduled_at, state, attempts, started_at, fence, skip_reason, cancel_requested_at, error_code,
              error_message, object_id, uri, version, sha256, size, media_type)
     where r.scheduled_at = e.scheduled_at and r.id = e.id and r.state = 'open'
-   returning 1)
+   returning r.tenant_id, r.class, r.state),
+   counted as (${countEnds("ended", "$17")})
    select count(*)::int as count from ended`,
 );
 const DELETE_LIVE = sql("endings_delete_live", "delete from live_run where id = any($1::uuid[])");

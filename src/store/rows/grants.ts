@@ -4,6 +4,7 @@ import type { Uuid } from "../../kernel/ids.ts";
 import { type Queryable, sql } from "../database.ts";
 import { instantText } from "../values.ts";
 import { LIVE_COLUMNS, type LiveRun } from "./live-runs.ts";
+import { countStarts } from "./rollups.ts";
 
 type Granted = { runId: Uuid; scheduledAt: Instant; attempt: number; fence: Fence; deadlineAt: Instant };
 /** A running run with the start of its present attempt (`started_at` is that of its first). */
@@ -12,11 +13,14 @@ type Claim = { claimId: Uuid; worker: string; nowAt: Instant };
 
 const START = sql(
   "grants_start",
-  `update live_run l
+  `with running as (
+   update live_run l
       set state = 'running', attempt = g.attempt, fence = g.fence, claim_id = $5, worker = $6,
           lease_until = least($7, g.deadline_at), last_heartbeat_at = $8, deadline_at = g.deadline_at, started_at = coalesce(l.started_at, $8)
      from unnest($1::uuid[], $2::int[], $3::bigint[], $4::timestamptz[]) as g (id, attempt, fence, deadline_at)
-    where l.id = g.id`,
+    where l.id = g.id
+   returning l.tenant_id, l.class, l.held_by, l.started_at, l.due_at, l.admitted_at)
+   ${countStarts("running", "$8")}`,
 );
 const INSERT_ATTEMPTS = sql(
   "grants_insert_attempts",
