@@ -12,7 +12,7 @@ export type Wakes = {
   wake(topic: Topic): void;
 };
 
-export type Topic = "scanner" | "relay" | "direct";
+export type Topic = "scanner" | "relay" | "direct" | "effects";
 
 /** Busy processes have news all the time; others need to hear it only so often. */
 const REMOTE_EVERY_MS = 20;
@@ -46,6 +46,7 @@ export function createWakes(clock: Clock, waker: Waker | undefined): Wakes {
         roomToldAt = nowMs;
         wake("relay");
       },
+      effectsDue: () => wake("effects"),
     },
     on(topic, callback) {
       local.set(topic, [...(local.get(topic) ?? []), callback]);

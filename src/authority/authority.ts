@@ -55,9 +55,11 @@ export type Signals = {
   outboxGrew(availableAt: Instant): void;
   /** Running attempts of a lane ended: a parked tenant may go on. */
   slotsFreed(): void;
+  /** Effects may be sent. */
+  effectsDue(): void;
 };
 
-const noSignals: Signals = { scheduleMoved: () => {}, outboxGrew: () => {}, slotsFreed: () => {} };
+const noSignals: Signals = { scheduleMoved: () => {}, outboxGrew: () => {}, slotsFreed: () => {}, effectsDue: () => {} };
 
 const DEADLOCK_TRIES = 5;
 

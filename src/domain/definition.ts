@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { calendarUsesSchema } from "./calendar/definition.ts";
+import { effectsSchema } from "./effects/definition.ts";
 import { ruleSchema } from "./recurrence/rule.ts";
 
 /** What a schedule is made of; one immutable copy per revision. All durations are whole milliseconds. */
@@ -78,6 +79,7 @@ export const workSchema = z.strictObject({
   startDeadlineMs: ms(1000, 30 * DAY_MS)
     .optional()
     .describe("A run that could not start this long after its due instant is skipped"),
+  effects: effectsSchema.optional(),
 });
 export type Work = z.infer<typeof workSchema>;
 

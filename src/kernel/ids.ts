@@ -15,7 +15,7 @@ import type { Instant } from "./clock.ts";
 export type Uuid = string;
 
 export const BUCKETS = 1024;
-export type IdKind = "sch" | "run" | "ten" | "key" | "wrk" | "obj" | "op" | "req" | "clm";
+export type IdKind = "sch" | "run" | "ten" | "key" | "wrk" | "obj" | "op" | "req" | "clm" | "eff";
 
 function assemble(at: Instant, bucket: number, tail: Uint8Array): Uuid {
   if (!Number.isInteger(at) || at < 0 || at >= 2 ** 48) {

@@ -112,6 +112,68 @@ export function createMetrics() {
       help: "Long operations that are not finished",
       registers,
     }),
+    replays: new Counter({
+      name: "punctual_replays_total",
+      help: "Runs that were given up and opened again by a person",
+      registers,
+    }),
+    deadLetters: new Gauge({
+      name: "punctual_dead_letters_open",
+      help: "Runs that were given up and that nobody has decided about; counted up to 10,000",
+      registers,
+    }),
+    deadLetterAge: new Gauge({
+      name: "punctual_dead_letter_oldest_age_seconds",
+      help: "Age of the oldest dead letter that nobody has decided about",
+      registers,
+    }),
+    effectsSettled: new Counter({
+      name: "punctual_effects_total",
+      help: "What came of attempts to send effects: sent, retry, uncertain, failed or resolved",
+      labelNames: ["kind", "outcome"] as const,
+      registers,
+    }),
+    effectSeconds: new Histogram({
+      name: "punctual_effect_send_seconds",
+      help: "How long attempts to send effects took",
+      labelNames: ["kind"] as const,
+      buckets: VERB_BUCKETS,
+      registers,
+    }),
+    effectsOverdue: new Gauge({
+      name: "punctual_effect_oldest_due_age_seconds",
+      help: "How long the oldest effect that may be sent has been waiting for it",
+      labelNames: ["kind"] as const,
+      registers,
+    }),
+    effectsUncertain: new Gauge({
+      name: "punctual_effects_uncertain",
+      help: "Effects of which nobody knows whether they happened, waiting for a person (10,000 at most are counted)",
+      labelNames: ["kind"] as const,
+      registers,
+    }),
+    objectsDeleted: new Counter({
+      name: "punctual_objects_deleted_total",
+      help: "Objects whose bytes were deleted: orphan, expired, again, stray, broken-upload",
+      labelNames: ["why"] as const,
+      registers,
+    }),
+    objectBytesDeleted: new Counter({
+      name: "punctual_object_bytes_deleted_total",
+      help: "Bytes of the objects among them that the registry knew",
+      registers,
+    }),
+    objectDeletionsFailed: new Counter({
+      name: "punctual_object_deletions_failed_total",
+      help: "Deletions that the object store refused or did not answer; they are tried again",
+      labelNames: ["code"] as const,
+      registers,
+    }),
+    objectsUnknown: new Gauge({
+      name: "punctual_objects_of_unknown_runs",
+      help: "Objects in the store of runs that this database does not know, by the last look; they are left alone",
+      registers,
+    }),
     queuedAge: new Gauge({
       name: "punctual_oldest_queued_age_seconds",
       help: "Age of the oldest run that is due and not yet started",

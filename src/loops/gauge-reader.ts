@@ -1,5 +1,7 @@
 import type { Authority } from "../authority/authority.ts";
+import { readLetterGauges } from "../authority/dead-letters/keep.ts";
 import { readBacklogAges } from "../authority/dispatch/backlog.ts";
+import { readEffectBacklog } from "../authority/effects/due.ts";
 import { countBehind } from "../authority/timezones/replan-walk.ts";
 import type { Pass } from "../kernel/loop.ts";
 
@@ -19,6 +21,13 @@ export function createGaugeReader(options: { authority: Authority; classes: read
       metrics.outboxAge.set(ages.outboxAgeMs / 1000);
       metrics.faultySchedules.set(ages.faults);
       metrics.tzBehind.set(await countBehind(authority));
+      for (const { kind, overdueMs, uncertain } of await readEffectBacklog(authority)) {
+        metrics.effectsOverdue.set({ kind }, overdueMs / 1000);
+        metrics.effectsUncertain.set({ kind }, uncertain);
+      }
+      const letters = await readLetterGauges(authority);
+      metrics.deadLetters.set(letters.open);
+      metrics.deadLetterAge.set(letters.oldestAgeMs / 1000);
       for (const class_ of classes)
         metrics.queuedAge.set({ class: class_ }, (ages.queuedAgeMs.get(class_) ?? 0) / 1000);
       return { did: 0, more: false };

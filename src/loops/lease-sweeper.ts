@@ -1,6 +1,8 @@
 import { expireLeases } from "../authority/attempts/expire.ts";
 import { findLapsedLeases, readWatch } from "../authority/attempts/watch.ts";
 import type { Authority } from "../authority/authority.ts";
+import { findLapsedSends } from "../authority/effects/due.ts";
+import { lapseEffects } from "../authority/effects/lapse.ts";
 import { type Amnesty, observe } from "../domain/amnesty.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { Pass } from "../kernel/loop.ts";
@@ -8,7 +10,10 @@ import { inHalves } from "./in-halves.ts";
 
 const BATCH = 300;
 
-/** Ends attempts whose leases ran out, but not while nobody could have renewed them (amnesty). */
+/**
+ * Ends attempts whose leases ran out, of runs and of effects, but not while nobody could have renewed or reported them
+ * (amnesty).
+ */
 export function createLeaseSweeper(options: { authority: Authority }): Pass {
   const { authority } = options;
   const { lease } = authority.settings;
@@ -40,7 +45,15 @@ export function createLeaseSweeper(options: { authority: Authority }): Pass {
         },
         (run, err) => authority.log.error({ run, err, reason: messageOf(err) }, "a lapsed lease cannot be ended"),
       );
-      return { did, more: did > 0 && lapsed.length === BATCH };
+      const unheard = await findLapsedSends(authority, BATCH);
+      await inHalves(
+        unheard,
+        async (batch) => {
+          did += await lapseEffects(authority, batch);
+        },
+        (effect, err) => authority.log.error({ effect, err, reason: messageOf(err) }, "a lapsed send cannot be ended"),
+      );
+      return { did, more: did > 0 && Math.max(lapsed.length, unheard.length) === BATCH };
     },
   };
 }

@@ -10,6 +10,7 @@ import { type Queryable, sql } from "../../store/database.ts";
 import { lockRunning } from "../../store/rows/live-runs.ts";
 import { lockObjects, type ObjectRow, referenceObjects } from "../../store/rows/objects.ts";
 import type { Authority } from "../authority.ts";
+import { type AcceptedRun, effectIntentsOf } from "../effects/intents.ts";
 import { type Departure, depart } from "./depart.ts";
 import { isTold } from "./tell-ends.ts";
 
@@ -26,7 +27,7 @@ type EndedRow = { id: Uuid; state: string; accepted_fence: bigint | null; result
  * Publishes attempts' outputs as their runs' canonical results.
  * Locks   live runs (those that run have a guard: one round), staged objects; then the oldest blocked siblings, then usage.
  * Time    authority time, read after the live runs and objects are locked: nobody can take the fence away any more.
- * Writes  run, live_run, object, usage, outbox (the oldest blocked sibling).
+ * Writes  run, live_run, object, effect, usage, outbox (the oldest blocked sibling).
  * Replay  same attempt and checksum: `already-accepted`, nothing written.
  */
 export async function completeRuns(
@@ -49,8 +50,9 @@ export async function completeRuns(
     await authority.faults.reach("complete:locked");
     const nowAt = await tx.authorityNow();
 
-    const departures: Departure[] = [];
+    const departures: Extract<Departure, { kind: "end" }>[] = [];
     const referenced: ObjectRow[] = [];
+    const withEffects: AcceptedRun[] = [];
     const decided = completions.map((claim) => {
       const object = claim.output === null ? undefined : objects.get(claim.output.objectId);
       const outcome = decideCompletion(claim, viewOf(live.get(claim.runId), gone.get(claim.runId), object), nowAt);
@@ -58,6 +60,7 @@ export async function completeRuns(
         const run = live.get(claim.runId)!;
         departures.push({ kind: "end", run, state: "succeeded", result: resultOf(object) });
         if (object !== undefined) referenced.push(object);
+        if (run.has_effects) withEffects.push({ runId: run.id, object });
         ended.push({ class: run.class });
         // A second completion of this run in the same batch meets the first one's answer.
         live.delete(claim.runId);
@@ -76,10 +79,16 @@ export async function completeRuns(
       referenced.map((object) => object.id),
       nowAt,
     );
-    const intents = await depart(tx, departures, nowAt);
+    const effects = await effectIntentsOf(authority, tx, withEffects, nowAt);
+    const byRun = Map.groupBy(effects, (effect) => effect.run_id);
+    const intents = await depart(
+      tx,
+      effects.length === 0 ? departures : departures.map((one) => ({ ...one, effects: byRun.get(one.run.id) ?? [] })),
+      nowAt,
+    );
     await authority.faults.reach("complete:written");
-    const told = departures.some((one) => one.kind === "end" && isTold(one));
-    return { decided, intents, nowAt, told };
+    const told = departures.some(isTold);
+    return { decided, intents, nowAt, told, effects: effects.length };
   });
 
   for (const [class_, runs] of Map.groupBy(ended, (run) => run.class)) {
@@ -90,6 +99,7 @@ export async function completeRuns(
   }
   if (outcomes.intents.length > 0) authority.signals.outboxGrew(outcomes.nowAt);
   if (outcomes.told) authority.signals.scheduleMoved(outcomes.nowAt);
+  if (outcomes.effects > 0) authority.signals.effectsDue();
   if (ended.length > 0) authority.signals.slotsFreed();
   return outcomes.decided;
 }

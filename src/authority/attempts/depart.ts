@@ -4,6 +4,7 @@ import type { EndedState, SkipReason } from "../../domain/states.ts";
 import { LANES, type Lane } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import { sql, type Transaction } from "../../store/database.ts";
+import { insertEffects, type NewEffect } from "../../store/rows/effects/effects.ts";
 import {
   type AttemptEnd,
   closeAttempts,
@@ -32,6 +33,8 @@ export type Departure =
       failure?: Failure;
       deadLetterReason?: string;
       result?: Ending["result"];
+      /** What is to be done outside now that it has succeeded. */
+      effects?: readonly NewEffect[];
     }
   | {
       kind: "retry";
@@ -59,8 +62,8 @@ const TO_RETRYING = sql(
 );
 
 /**
- * Writes departures: history, attempts, dead letters, live rows, guards handed on, intents, word to schedules, and last of all the
- * running counts, whose rows everybody wants. Answers the new outbox rows.
+ * Writes departures: history, attempts, dead letters, effects, live rows, guards handed on, intents, word to schedules,
+ * and last of all the running counts, whose rows everybody wants. Answers the new outbox rows.
  */
 export async function depart(tx: Transaction, departures: readonly Departure[], nowAt: Instant): Promise<OutboxRow[]> {
   if (departures.length === 0) return [];
@@ -70,6 +73,11 @@ export async function depart(tx: Transaction, departures: readonly Departure[], 
   await endRuns(tx, ends.map(toEnding), nowAt);
   await closeAttempts(tx, departures.flatMap(toAttemptEnd), nowAt);
   await insertDeadLetters(tx, ends.flatMap(toDeadLetter), nowAt);
+  await insertEffects(
+    tx,
+    ends.flatMap((one) => one.effects ?? []),
+    nowAt,
+  );
   const intents = [
     ...(await retryLater(tx, retries, nowAt)),
     ...(await handOn(tx, slotsHeldBy(ends.filter((one) => !isPausing(one)).map((one) => one.run)), nowAt)),
@@ -157,6 +165,7 @@ function toDeadLetter(one: Extract<Departure, { kind: "end" }>): DeadLetter[] {
       reason: one.deadLetterReason,
       fingerprint: fingerprintOf(failure?.code ?? one.deadLetterReason, failure?.message ?? ""),
       attempts: run.attempt,
+      code: failure?.code ?? null,
       message: failure?.message ?? "",
     },
   ];

@@ -1,5 +1,6 @@
 import type { Payload, Work } from "../../domain/definition.ts";
 import { LANE_OF, type NewRun } from "../../domain/materialization.ts";
+import { hasEffects } from "../../domain/planning/told-ends.ts";
 import { bucketFor, instantOf, mintId, randomBucket, type Uuid } from "../../kernel/ids.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
 import { type RequestKey, takeRequestKey } from "../../store/rows/request-keys.ts";
@@ -48,6 +49,7 @@ export async function runAdHoc(
       startDeadlineAt: work.startDeadlineMs === undefined ? null : scheduledAt + work.startDeadlineMs,
       heldBy: "none",
       guard: runId,
+      hasEffects: hasEffects(work),
     };
     await bearRuns(tx, [run], new Map([[runId, { job: work, payload }]]), nowAt);
     await writeAudit(tx, { tenantId, actor, action: "run.create", subject: runId });

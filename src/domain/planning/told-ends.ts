@@ -8,12 +8,21 @@ import type { RunState, ScheduleStatus } from "../states.ts";
  * materialize takes that up under the schedule's lock. A run knows from birth whether its schedule wants to hear of it.
  */
 
-/** Which of a run's ends its schedule hears of. */
-export type Telling = { tellsEnd: boolean; pausesOnFailure: boolean };
+/** What a run carries from birth of what its end brings about: which ends its schedule hears of, whether success has effects. */
+export type Telling = { tellsEnd: boolean; pausesOnFailure: boolean; hasEffects: boolean };
 
-export function tellingOf({ rule, pauseOnFailure }: Pick<Definition, "rule" | "pauseOnFailure">): Telling {
+export function tellingOf(definition: Pick<Definition, "rule" | "pauseOnFailure" | "effects">): Telling {
+  const { rule, pauseOnFailure } = definition;
   // Revisions from before there was such a thing do not name it.
-  return { tellsEnd: rule.kind === "afterCompletion", pausesOnFailure: pauseOnFailure === true };
+  return {
+    tellsEnd: rule.kind === "afterCompletion",
+    pausesOnFailure: pauseOnFailure === true,
+    hasEffects: hasEffects(definition),
+  };
+}
+
+export function hasEffects({ effects }: Pick<Definition, "effects">): boolean {
+  return effects !== undefined && effects.length > 0;
 }
 
 /** A run's end as its schedule is told of it. */

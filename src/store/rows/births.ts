@@ -24,15 +24,15 @@ const INSERT_LIVE = sql(
   "births_insert_live",
   `insert into live_run (id, scheduled_at, schedule_id, tenant_id, class, lane, revision, state, guard, not_before,
                          due_at, admitted_at, start_deadline, budget_from, held_by, own_work, content, tells_end,
-                         pauses_on_failure)
+                         pauses_on_failure, has_effects)
    select id, scheduled_at, schedule_id, tenant_id, class, lane, revision,
           case when guard is null then 'blocked' else 'queued' end, guard, due_at, due_at, $13, start_deadline, $13,
-          held_by, own_work, content, tells_end, pauses_on_failure
+          held_by, own_work, content, tells_end, pauses_on_failure, has_effects
      from unnest($1::uuid[], $2::timestamptz[], $3::uuid[], $4::uuid[], $5::text[], $6::smallint[], $7::int[],
                  $8::uuid[], $9::timestamptz[], $10::timestamptz[], $11::text[], $12::boolean[], $14::uuid[],
-                 $15::boolean[], $16::boolean[])
+                 $15::boolean[], $16::boolean[], $17::boolean[])
        as r (id, scheduled_at, schedule_id, tenant_id, class, lane, revision, guard, due_at, start_deadline, held_by,
-             own_work, content, tells_end, pauses_on_failure)`,
+             own_work, content, tells_end, pauses_on_failure, has_effects)`,
 );
 const INSERT_SKIPS = sql(
   "births_insert_skips",
@@ -107,6 +107,7 @@ export async function insertLiveRuns(
     runs.map((run) => run.content),
     runs.map((run) => run.tellsEnd ?? false),
     runs.map((run) => run.pausesOnFailure ?? false),
+    runs.map((run) => run.hasEffects ?? false),
   ]);
 }
 

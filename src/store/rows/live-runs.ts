@@ -39,6 +39,8 @@ export type LiveRun = {
   tells_end: boolean;
   /** If it fails, its schedule hears of it and is paused. */
   pauses_on_failure: boolean;
+  /** Its success has effects outside. */
+  has_effects: boolean;
 };
 
 /** As much of it as an overlap policy decides by. */
@@ -48,7 +50,7 @@ export function openRunOf(run: LiveRun): OpenRun {
 
 export const LIVE_COLUMNS = `id, scheduled_at, schedule_id, tenant_id, class, lane, revision, content, state, guard, not_before, due_at,
   admitted_at, started_at, start_deadline, attempt, budget_from, budget_attempt, interruptions, expiries, held_by,
-  fence, claim_id, worker, lease_until, deadline_at, cancel_requested_at, own_work, tells_end, pauses_on_failure`;
+  fence, claim_id, worker, lease_until, deadline_at, cancel_requested_at, own_work, tells_end, pauses_on_failure, has_effects`;
 
 const LOCK_GUARDED = sql(
   "live_lock_guarded",
@@ -107,10 +109,11 @@ export type EndingRun = Pick<
   | "cancel_requested_at"
   | "tells_end"
   | "pauses_on_failure"
+  | "has_effects"
 >;
 
 const ENDING_COLUMNS = `id, scheduled_at, schedule_id, tenant_id, class, state, guard, attempt, started_at, fence, lease_until,
-  cancel_requested_at, tells_end, pauses_on_failure`;
+  cancel_requested_at, tells_end, pauses_on_failure, has_effects`;
 
 const LOCK_RUNNING = sql(
   "live_lock_running",

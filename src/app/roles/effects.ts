@@ -1,0 +1,29 @@
+import { createLinkSigner } from "../../api/signed-link.ts";
+import { createEffectSender } from "../../dispatch/effects/sender.ts";
+import type { Service } from "../../kernel/service.ts";
+import type { Core } from "../core.ts";
+import { openEffectAdapters } from "../effects.ts";
+
+/**
+ * Sends what accepted results bring about outside. `publicUrl`: where people reach the API, for links; asked when one is
+ * made.
+ */
+export function effectsRole(core: Core, secret: string, publicUrl: () => string): Service[] {
+  const { authority, config, objects } = core;
+  const links = createLinkSigner(secret);
+  return openEffectAdapters(core).map((adapter) => {
+    const sender = createEffectSender({
+      authority,
+      adapter,
+      objects,
+      name: core.processName,
+      linkTo(run, sha256, expires) {
+        const signature = links.sign({ run, sha256, expires });
+        return `${publicUrl().replace(/\/+$/, "")}/v1/objects/${run}?expires=${expires}&signature=${signature}`;
+      },
+      graceMs: config.PUNCTUAL_GRACE_MS,
+    });
+    core.wakes.on("effects", sender.wake);
+    return sender;
+  });
+}

@@ -1,0 +1,76 @@
+import { actionIdOf, RESULT_LINK_MS } from "../../domain/effects/facts.ts";
+import type { Instant } from "../../kernel/clock.ts";
+import { bucketOf, mintId, showId, type Uuid } from "../../kernel/ids.ts";
+import { sql, type Transaction } from "../../store/database.ts";
+import type { NewEffect } from "../../store/rows/effects/effects.ts";
+import { readLiveRuns } from "../../store/rows/live-runs.ts";
+import type { ObjectRow } from "../../store/rows/objects.ts";
+import { instantText } from "../../store/values.ts";
+import { loadAssignments } from "../attempts/assignment.ts";
+import type { Authority } from "../authority.ts";
+
+const READ_NAMES = sql("effect_intents_names", "select id, name from schedule where id = any($1::uuid[])");
+const PIN = sql(
+  "effect_intents_pin",
+  "update object set pin_until = greatest(pin_until, $2) where id = any($1::uuid[])",
+);
+
+export type AcceptedRun = { runId: Uuid; object: ObjectRow | undefined };
+
+/**
+ * What runs, accepted in this transaction and not yet ended, declare is to be done outside. Only those are named here
+ * that declare something (`has_effects`). What an effect will say is written down now, so that it never says anything
+ * else; its links work for a week, and pin the results for as long.
+ */
+export async function effectIntentsOf(
+  authority: Authority,
+  tx: Transaction,
+  accepted: readonly AcceptedRun[],
+  nowAt: Instant,
+): Promise<NewEffect[]> {
+  if (accepted.length === 0) return [];
+  const live = await readLiveRuns(
+    tx,
+    accepted.map((one) => one.runId),
+  );
+  const assignments = await loadAssignments(authority, tx, [...live.values()]);
+  const schedules = [...live.values()].flatMap((run) => (run.schedule_id === null ? [] : [run.schedule_id]));
+  const named = await tx.query<{ id: Uuid; name: string }>(READ_NAMES, [schedules]);
+  const names = new Map(named.map((row) => [row.id, row.name]));
+  const linkUntil = Math.ceil((nowAt + RESULT_LINK_MS) / 1000);
+
+  const effects = accepted.flatMap(({ runId, object }): NewEffect[] => {
+    const run = live.get(runId)!;
+    const { work } = assignments.get(runId)!;
+    const shownRun = showId("run", runId);
+    const facts = {
+      schedule:
+        run.schedule_id === null
+          ? null
+          : { id: showId("sch", run.schedule_id), name: names.get(run.schedule_id) ?? "" },
+      job: work.job.name,
+      run: { id: shownRun, scheduledAt: run.scheduled_at, finishedAt: nowAt, attempt: run.attempt },
+      result:
+        object === undefined
+          ? null
+          : {
+              sha256: object.sha256!,
+              size: Number(object.size),
+              mediaType: object.media_type,
+              linkExpires: linkUntil,
+            },
+    };
+    return (work.effects ?? []).map((effect) => ({
+      id: mintId(nowAt, bucketOf(runId)),
+      tenant_id: run.tenant_id,
+      run_id: runId,
+      schedule_id: run.schedule_id,
+      object_id: object?.id ?? null,
+      action_id: actionIdOf(effect.name, shownRun),
+      request: { effect, facts },
+    }));
+  });
+  const objects = [...new Set(effects.flatMap((one) => (one.object_id === null ? [] : [one.object_id])))];
+  if (objects.length > 0) await tx.query(PIN, [objects, instantText(linkUntil * 1000)]);
+  return effects;
+}

@@ -1,0 +1,89 @@
+import type { EffectState } from "../../domain/effects/states.ts";
+import type { Instant } from "../../kernel/clock.ts";
+import type { Uuid } from "../../kernel/ids.ts";
+import { isLockTimeout } from "../../store/database.ts";
+import { writeAudit } from "../../store/rows/audit.ts";
+import { type EffectRow, lockEffects, updateEffects } from "../../store/rows/effects/effects.ts";
+import type { Authority } from "../authority.ts";
+import { lookAgain, refuse, transactOrRefuse } from "../refusal.ts";
+
+/** What a person decides: it did happen, send it (again), or leave it. */
+export const DECISIONS = ["sent", "resend", "drop"] as const;
+export type Decision = (typeof DECISIONS)[number];
+
+export type ResolveOutcome =
+  | { kind: "resolved" | "repeated" }
+  /** An attempt is being made, or it has been settled another way. */
+  | { kind: "sending" | "settled"; state: EffectState }
+  | { kind: "not-found" };
+
+/**
+ * A person decides what nobody knows, or what has failed; a pending effect can only be dropped.
+ * Locks   the effect, waiting for who settles it.
+ * Time    authority time, after the lock.
+ * Writes  effect, audit_event.
+ * Replay  `repeated`.
+ */
+export async function resolveEffect(
+  authority: Authority,
+  request: { tenantId: Uuid; actor: string; effectId: Uuid; decision: Decision; reason: string },
+): Promise<ResolveOutcome> {
+  const { tenantId, actor, effectId, decision, reason } = request;
+  const outcome = await transactOrRefuse<ResolveOutcome>(authority, "resolve-effect", async (tx) => {
+    const [row] = await lockEffects(tx, [effectId]).catch((error: unknown) => {
+      if (isLockTimeout(error)) lookAgain();
+      throw error;
+    });
+    if (row === undefined || row.tenant_id !== tenantId) return refuse<ResolveOutcome>({ kind: "not-found" });
+    await authority.faults.reach("resolve-effect:locked");
+    if (isDone(row, decision)) return { kind: "repeated" };
+    if (row.state === "sending") return refuse<ResolveOutcome>({ kind: "sending", state: row.state });
+    const mayDecide =
+      row.state === "uncertain" ||
+      (row.state === "failed" && decision !== "sent") ||
+      (row.state === "pending" && decision === "drop");
+    if (!mayDecide) return refuse<ResolveOutcome>({ kind: "settled", state: row.state });
+    const nowAt = await tx.authorityNow();
+    await updateEffects(tx, [decision === "resend" ? sentAnew(row, nowAt) : closed(row, decision, actor, nowAt)]);
+    await writeAudit(tx, {
+      tenantId,
+      actor,
+      action: "effect.resolve",
+      subject: effectId,
+      before: { state: row.state, attempts: row.attempts, message: row.error_message },
+      after: { decision, reason },
+    });
+    return { kind: "resolved" };
+  });
+  if (outcome.kind === "resolved" && decision === "resend") authority.signals.effectsDue();
+  return outcome;
+}
+
+function isDone(row: EffectRow, decision: Decision): boolean {
+  if (decision === "resend") return row.state === "pending";
+  return row.state === "resolved" && row.resolution === (decision === "sent" ? "sent" : "dropped");
+}
+
+/** A fresh budget under the same action id; whoever asks for it takes it upon himself that it may happen twice. */
+function sentAnew(row: EffectRow, nowAt: Instant): EffectRow {
+  return {
+    ...row,
+    state: "pending",
+    next_attempt_at: nowAt,
+    budget_attempts: 0,
+    budget_from: nowAt,
+    in_doubt: false,
+    first_sent_at: null,
+    settled_at: null,
+  };
+}
+
+function closed(row: EffectRow, decision: "sent" | "drop", actor: string, nowAt: Instant): EffectRow {
+  return {
+    ...row,
+    state: "resolved",
+    resolution: decision === "sent" ? "sent" : "dropped",
+    resolved_by: actor,
+    settled_at: nowAt,
+  };
+}

@@ -1,0 +1,116 @@
+import { z } from "zod";
+import { ON_UNCERTAIN } from "./states.ts";
+import { PLACEHOLDER_NAMES, unknownPlaceholders } from "./template.ts";
+
+/** What is to be done outside once a run's result is accepted. Part of a revision, or of an ad hoc run. */
+
+const ms = (min: number, max: number) => z.int().min(min).max(max);
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+/** Longest answer a webhook is waited for; a sender's lease has room for it. */
+export const LONGEST_WEBHOOK_MS = MINUTE_MS;
+
+const template = (max: number) =>
+  z
+    .string()
+    .min(1)
+    .max(max)
+    .refine(
+      (text) => unknownPlaceholders(text).length === 0,
+      `placeholders are {{${PLACEHOLDER_NAMES.join("}}, {{")}}}`,
+    );
+
+const address = z.email("must be an email address, such as ops@example.com").max(254);
+const addresses = z.array(address).max(50);
+
+const shared = {
+  name: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]{0,39}$/, "a name has 1 to 40 lower case letters, digits or -, and begins with no -")
+    .describe("Unique in its schedule; part of the action id, which never changes"),
+  onUncertain: z
+    .enum(ON_UNCERTAIN)
+    .default("hold")
+    .describe(
+      "When nobody knows whether it happened: `hold` it for a person, `resend` it (it may happen twice), or `drop` it",
+    ),
+  retry: z
+    .strictObject({
+      maxAttempts: z.int().min(1).max(100).default(20),
+      maxElapsedMs: ms(1000, 30 * DAY_MS).default(DAY_MS),
+      baseMs: ms(1, DAY_MS).default(1000),
+      capMs: ms(1, DAY_MS).default(60 * MINUTE_MS),
+    })
+    .prefault({})
+    .describe("What was refused for the moment is tried again with exponential back-off and full jitter"),
+};
+
+const emailSchema = z.strictObject({
+  ...shared,
+  kind: z.literal("email"),
+  to: addresses.min(1),
+  cc: addresses.default([]),
+  subject: template(500)
+    .refine((text) => !/[\r\n]/.test(text), "must be one line")
+    .describe(`May use ${PLACEHOLDER_NAMES.map((name) => `{{${name}}}`).join(", ")}`),
+  text: template(20_000).default("{{job.name}} of {{run.scheduledAt}} has succeeded.\n\n{{result.url}}\n"),
+  result: z
+    .enum(["link", "attach"])
+    .default("link")
+    .describe("`attach` sends results of up to 10 MB along; larger ones, and `link`, are found at {{result.url}}"),
+});
+
+/** Headers that are ours, or that belong to the connection, or that would keep a secret in a definition. */
+const OWN_HEADERS =
+  /^(host|content-length|content-type|connection|transfer-encoding|expect|upgrade|te|trailer|keep-alive|idempotency-key|user-agent|punctual-.*)$/i;
+const SECRET_HEADERS = /^(authorization|proxy-authorization|cookie|x-api-key)$/i;
+
+const webhookSchema = z.strictObject({
+  ...shared,
+  kind: z.literal("webhook"),
+  url: z
+    .url({ protocol: /^https?$/, error: "must be an http or https URL" })
+    .max(2000)
+    .refine((text) => {
+      const url = URL.parse(text);
+      return url === null || (url.username === "" && url.password === "");
+    }, "must not carry a user or a password"),
+  headers: z
+    .record(
+      z
+        .string()
+        .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/, "a header's name is an HTTP token")
+        .refine((name) => !OWN_HEADERS.test(name), "a header that is set by Punctual")
+        .refine((name) => !SECRET_HEADERS.test(name), "definitions are no place for secrets"),
+      z.string().regex(/^[\t\x20-\x7e]{0,1000}$/, "must be visible ASCII characters"),
+    )
+    .refine((headers) => Object.keys(headers).length <= 20, "at most 20 headers")
+    .default({}),
+  timeoutMs: ms(1000, LONGEST_WEBHOOK_MS).default(10_000).describe("How long the answer is waited for"),
+  idempotencyWindowMs: ms(0, 30 * DAY_MS)
+    .default(DAY_MS)
+    .describe(
+      "How long the receiver knows an Idempotency-Key again: so long an unknown outcome is tried again. 0: it knows none",
+    ),
+});
+
+export const effectSchema = z.discriminatedUnion("kind", [emailSchema, webhookSchema]);
+export type Effect = z.infer<typeof effectSchema>;
+export type EmailEffect = z.infer<typeof emailSchema>;
+export type WebhookEffect = z.infer<typeof webhookSchema>;
+
+export const effectsSchema = z
+  .array(effectSchema)
+  .max(10)
+  .refine(
+    (effects) => new Set(effects.map((one) => one.name)).size === effects.length,
+    "must have a name of its own each",
+  )
+  .describe("What is sent when a run has succeeded, each once: emails and webhooks");
+
+/** So long after its first attempt an effect may be tried again under its key without happening twice. */
+export function idempotencyWindowMs(effect: Effect): number {
+  // A mail server may well take two messages with one Message-ID.
+  return effect.kind === "email" ? 0 : effect.idempotencyWindowMs;
+}

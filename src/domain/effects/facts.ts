@@ -1,0 +1,30 @@
+import type { Instant } from "../../kernel/clock.ts";
+import type { Effect } from "./definition.ts";
+
+/**
+ * What an effect speaks of, written down with it when its run succeeded: sent again, it says the same to the letter.
+ * Ids are as people see them, instants epoch ms.
+ */
+export type EffectFacts = {
+  schedule: { id: string; name: string } | null;
+  job: string;
+  run: { id: string; scheduledAt: Instant; finishedAt: Instant; attempt: number };
+  result: {
+    sha256: string;
+    size: number;
+    mediaType: string;
+    /** Until when (epoch s) a link to it works. */
+    linkExpires: number;
+  } | null;
+};
+
+/** What is kept of an effect for as long as it exists. */
+export type EffectRequest = { effect: Effect; facts: EffectFacts };
+
+/** How long a link in an email or a webhook leads to the result: as long as results are kept by default. */
+export const RESULT_LINK_MS = 7 * 86_400_000;
+
+/** The stable name of this effect of this run, for ever: Message-ID and idempotency key are made of it. */
+export function actionIdOf(effectName: string, shownRunId: string): string {
+  return `${effectName}-${shownRunId}`;
+}

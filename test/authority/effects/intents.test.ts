@@ -1,0 +1,127 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { completeRuns } from "../../../src/authority/attempts/complete.ts";
+import { expireLeases } from "../../../src/authority/attempts/expire.ts";
+import { failRuns } from "../../../src/authority/attempts/fail.ts";
+import { runAdHoc } from "../../../src/authority/runs/run-ad-hoc.ts";
+import { workSchema } from "../../../src/domain/definition.ts";
+import { showId } from "../../../src/kernel/ids.ts";
+import { createWorld, type World } from "../../support/world.ts";
+import { hintsOf, running, start } from "../scenes.ts";
+import { effectsOf, email, succeeded, webhook } from "./scenes.ts";
+
+let world: World;
+beforeEach(async () => {
+  world = await createWorld();
+});
+afterEach(async () => {
+  await world.check();
+  await world.close();
+});
+
+it("an accepted result has one intent for each declared effect, named for ever after its run", async () => {
+  const { grant, effects } = await succeeded(world, [webhook(), email()]);
+  const run = showId("run", grant.runId);
+  expect(effects.map((one) => [one.name, one.action_id, one.state])).toEqual([
+    ["hook", `hook-${run}`, "pending"],
+    ["mail", `mail-${run}`, "pending"],
+  ]);
+  const { result_object, result_sha256 } = await world.run(grant.runId);
+  for (const { object_id, request } of effects) {
+    expect(object_id).toBe(result_object);
+    expect(request.facts).toMatchObject({
+      schedule: { name: "a schedule" },
+      job: "test.noop",
+      run: { id: run, attempt: 1 },
+      result: { sha256: result_sha256, size: "a report".length },
+    });
+  }
+  const { rows } = await world.admin.query(
+    "select pin_until > clock_timestamp() + interval '6 days' as pinned from object where id = $1",
+    [result_object],
+  );
+  expect(rows).toEqual([{ pinned: true }]);
+});
+
+it("a success without a result has its effects all the same", async () => {
+  const { grant } = await running(world, { effects: [email()] });
+  await world.complete(grant);
+  expect(await effectsOf(world, grant.runId)).toMatchObject([{ object_id: null, request: { facts: { result: null } } }]);
+});
+
+it("an ad hoc run brings its own effects", async () => {
+  const work = workSchema.parse({ job: { kind: "function", name: "test.noop" }, effects: [webhook()] });
+  const made = await runAdHoc(world.authority, { tenantId: world.tenantId, actor: "test", work, payload: {} });
+  if (!("runId" in made)) throw new Error(made.kind);
+  const grant = await start(world, made.runId);
+  await world.complete(grant);
+  expect(await effectsOf(world, grant.runId)).toMatchObject([
+    { name: "hook", request: { facts: { schedule: null, job: "test.noop" } } },
+  ]);
+});
+
+it("a run that fails has none, and has them once when a later attempt succeeds", async () => {
+  const { grant } = await running(world, { effects: [email()] });
+  const failure = { transient: true, code: "busy", message: "later" };
+  await failRuns(world.authority, [{ runId: grant.runId, fence: grant.fence, failure }]);
+  expect(await effectsOf(world, grant.runId)).toEqual([]);
+  await world.makeAvailable();
+  const again = await start(world, grant.runId);
+  await world.complete(again, "a report");
+  expect(await effectsOf(world, grant.runId)).toHaveLength(1);
+});
+
+it("a stale worker brings about nothing: only the accepted result has effects", async () => {
+  const { grant } = await running(world, { effects: [email()] });
+  const staged = await world.stage(grant, "report of A");
+  await world.expireLease(grant.runId);
+  await expireLeases(world.authority, [grant.runId], 0);
+  await world.makeAvailable();
+  const other = await start(world, grant.runId, "worker-b");
+  const stale = { runId: grant.runId, fence: grant.fence, output: staged };
+  expect(await completeRuns(world.authority, [stale])).toMatchObject([{ kind: "stale-fence" }]);
+  expect(await effectsOf(world, grant.runId)).toEqual([]);
+  await world.complete(other, "report of B");
+  expect(await completeRuns(world.authority, [stale])).toMatchObject([{ kind: "stale-fence" }]);
+  const { result_object } = await world.run(grant.runId);
+  expect(await effectsOf(world, grant.runId)).toMatchObject([{ object_id: result_object }]);
+});
+
+it("a completion said twice, also in one batch, has its effects once", async () => {
+  const { grant } = await running(world, { effects: [email(), webhook()] });
+  const output = await world.stage(grant, "a report");
+  const completion = { runId: grant.runId, fence: grant.fence, output };
+  const outcomes = await completeRuns(world.authority, [completion, completion]);
+  expect(outcomes.map((one) => one.kind)).toEqual(["accepted", "already-accepted"]);
+  expect(await completeRuns(world.authority, [completion])).toMatchObject([{ kind: "already-accepted" }]);
+  expect(await effectsOf(world, grant.runId)).toHaveLength(2);
+});
+
+it("a completion that does not commit leaves no intent behind", async () => {
+  const { grant } = await running(world, { effects: [email()] });
+  world.faults.once("complete:written", () => {
+    throw new Error("killed");
+  });
+  await expect(world.complete(grant, "a report")).rejects.toThrow("killed");
+  expect(await effectsOf(world, grant.runId)).toEqual([]);
+  expect(await hintsOf(world, grant.runId)).toEqual([]);
+});
+
+it("a run without effects is not looked at: its revision is not even read", async () => {
+  const { grant } = await running(world);
+  const asked: string[] = [];
+  const authority = {
+    ...world.authority,
+    transact: <T>(verb: string, work: (tx: never) => Promise<T>) =>
+      world.authority.transact(verb, (tx) =>
+        work({
+          ...tx,
+          query: (statement: { name: string }, values: unknown[]) => {
+            asked.push(statement.name);
+            return tx.query(statement as never, values);
+          },
+        } as never),
+      ),
+  };
+  await completeRuns(authority as never, [{ runId: grant.runId, fence: grant.fence, output: null }]);
+  expect(asked.filter((name) => /effect|live_read$|revisions/.test(name))).toEqual([]);
+});
