@@ -17,6 +17,13 @@ const READ = sql(
      from authority_epoch e`,
 );
 
+const READ_EPOCH = sql("server_read_epoch", "select epoch from authority_epoch");
+
+/** The epoch alone, whoever the server is: for what must go on while claims stop. */
+export async function readRaisedEpoch(tx: Queryable): Promise<number> {
+  return (await tx.query<{ epoch: number }>(READ_EPOCH))[0]?.epoch ?? 0;
+}
+
 type Identity = { same_system: boolean; same_timeline: boolean; same_database: boolean };
 
 export type Server = { now: Instant; epoch: number; fences: bigint[] };

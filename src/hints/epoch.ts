@@ -9,6 +9,11 @@ export async function readRedisEpoch(redis: HintRedis): Promise<string | undefin
   return (await redis.client.get(redis.names.epochKey())) ?? undefined;
 }
 
+/** Begins a new epoch whatever there was: hints in this Redis are of a past that may not have happened. */
+export async function renewRedisEpoch(redis: HintRedis): Promise<void> {
+  await redis.client.set(redis.names.epochKey(), randomUUID());
+}
+
 /**
  * Begins an epoch if there is none. Whoever gets `isNew` must unpublish every outbox row: none of their hints can
  * exist. Rejects when Redis does not answer. If the caller dies before it unpublished, the hints are still found

@@ -7,6 +7,7 @@ import { doctorCommand } from "./doctor.ts";
 import { explain } from "./explain.ts";
 import { operationsCommand } from "./operations/operations.ts";
 import { previewCommand } from "./preview.ts";
+import { recoverCommand } from "./recover/command.ts";
 import { roleCommands } from "./roles.ts";
 import { runsCommand } from "./runs/runs.ts";
 import { schedulesCommand } from "./schedules/schedules.ts";
@@ -63,6 +64,7 @@ Settings come from the environment: docs/operations.md has them all.`,
   runsCommand(program.command("runs").description("list, show and watch runs, fetch results"), act);
   operationsCommand(program.command("operations").description("list, show, watch and cancel long work"), act);
   doctorCommand(program, act);
+  recoverCommand(program, act);
   program.commandsGroup("Without a system:");
   previewCommand(program, act);
   calendarCommand(program.command("calendar").description("check this program's calendar against vectors"), act);

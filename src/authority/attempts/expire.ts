@@ -1,9 +1,11 @@
+import { epochOf } from "../../domain/fence.ts";
 import { CRASH_LOOP_LIMIT, type Failure } from "../../domain/retry.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { type LiveRun, lockLiveRunsSkipping } from "../../store/rows/live-runs.ts";
 import { announce } from "../announce.ts";
 import type { Authority } from "../authority.ts";
+import { readRaisedEpoch } from "../server.ts";
 import { loadAssignments } from "./assignment.ts";
 import { type Departure, depart } from "./depart.ts";
 import { decideFailure } from "./fail.ts";
@@ -16,7 +18,8 @@ import { decideFailure } from "./fail.ts";
  * Replay  nothing: the runs are not running any more.
  *
  * `forgivenUntil`: leases that ended before this instant lapsed because the authority was away; they do not count
- * against the run.
+ * against the run. Nor do attempts from before a recovery, whatever their deadlines say: a restored one is as old as its
+ * backup.
  */
 export async function expireLeases(
   authority: Authority,
@@ -28,6 +31,7 @@ export async function expireLeases(
     const live = await lockLiveRunsSkipping(tx, runIds);
     const assignments = await loadAssignments(authority, tx, [...live.values()]);
     await authority.faults.reach("expire:locked");
+    const epoch = await readRaisedEpoch(tx);
     const nowAt = await tx.authorityNow();
     const departures: Departure[] = [];
     for (const run of live.values()) {
@@ -36,7 +40,7 @@ export async function expireLeases(
       const failure = failureOf(run, timedOut);
       if (run.cancel_requested_at !== null)
         departures.push({ kind: "end", run, state: "canceled", attempt: "canceled" });
-      else if (run.lease_until! < forgivenUntil && !timedOut) {
+      else if (epochOf(run.fence!) < epoch || (run.lease_until! < forgivenUntil && !timedOut)) {
         departures.push({
           kind: "retry",
           run,
