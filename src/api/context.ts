@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import type { Authority } from "../authority/authority.ts";
+import type { EffectKind } from "../domain/effects/states.ts";
 import type { ZoneSource } from "../domain/recurrence/zone-source.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Uuid } from "../kernel/ids.ts";
@@ -31,8 +32,18 @@ export type Caller = {
   actor: string;
 };
 
-/** Where result bytes are read from; any object store will do. `object-missing` is thrown when there is nothing. */
-export type ResultReader = { open(uri: string): Promise<Readable> };
+type ResultReference = { uri: string; version: string | null };
+
+/** Where result bytes are read from; any object store will do. */
+export type ResultReader = {
+  /** Throws `object-missing` when there is nothing. */
+  open(result: ResultReference): Promise<Readable>;
+  /** A link to the store itself, for who may read it so; undefined where the bytes go through the API. */
+  downloadLink(
+    result: ResultReference,
+    options: { mediaType: string; fileName: string; forMs: number },
+  ): Promise<string | undefined>;
+};
 
 /** What every handler may reach. */
 export type ApiContext = {
@@ -45,6 +56,8 @@ export type ApiContext = {
   objects: ResultReader;
   zones: ZoneSource;
   jobs: JobCatalogue;
+  /** Kinds of effects that this installation can send. */
+  effectKinds: readonly EffectKind[];
   cursors: CursorCodec;
   links: LinkSigner;
   version: string;

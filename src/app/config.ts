@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { DEFAULT_ATTEMPT_LIMIT_MS } from "../domain/definition.ts";
-import { operatorError } from "../kernel/errors.ts";
+import { listOf } from "../handlers/outbound/guard.ts";
+import { messageOf, operatorError } from "../kernel/errors.ts";
 
 /**
  * The only reader of the environment. Durations are whole milliseconds. docs/operations.md is compared with this
@@ -21,7 +22,40 @@ const schema = z.object({
     .optional()
     .describe("Redis for hints. Without it, work is taken straight from the outbox"),
   PUNCTUAL_DIR: z.string().default(".punctual").describe("Where `npm start` keeps its data, its key and its results"),
+  PUNCTUAL_OBJECTS: z.enum(["filesystem", "s3"]).default("filesystem").describe("Where results are kept"),
   PUNCTUAL_OBJECTS_DIR: z.string().optional().describe("Result files (default: `objects` in PUNCTUAL_DIR)"),
+  PUNCTUAL_RESULTS_DAYS: whole(1, 3_650, 7).describe("How long results are kept; their runs keep size and checksum"),
+  PUNCTUAL_S3_BUCKET: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/)
+    .optional()
+    .describe("The bucket, with PUNCTUAL_OBJECTS=s3; it must exist"),
+  PUNCTUAL_S3_PREFIX: z
+    .string()
+    .regex(/^([A-Za-z0-9][A-Za-z0-9._-]*\/)*$/, { error: "allowed: empty, or names that each end with a slash" })
+    .default("punctual/")
+    .describe("Begins every key; an installation has one of its own"),
+  PUNCTUAL_S3_REGION: z.string().default("us-east-1").describe("The bucket's region"),
+  PUNCTUAL_S3_ENDPOINT: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe("Address of a server that is not AWS"),
+  PUNCTUAL_S3_PATH_STYLE: z
+    .enum(["no", "yes"])
+    .default("no")
+    .describe("`yes` where the bucket is in the path of URLs, not in the host's name"),
+  PUNCTUAL_S3_ACCESS_KEY: z.string().min(1).optional().describe("Access key id (default: where the AWS SDK looks)"),
+  PUNCTUAL_S3_SECRET_KEY: z.string().min(1).optional().describe("Its secret"),
+  PUNCTUAL_S3_ENCRYPTION: z
+    .enum(["none", "AES256", "aws:kms"])
+    .default("none")
+    .describe("Server-side encryption that is asked for; `none` leaves it to the bucket"),
+  PUNCTUAL_S3_KMS_KEY: z.string().min(1).optional().describe("Key id for `aws:kms` (default: the account's)"),
+  PUNCTUAL_S3_DOWNLOADS: z
+    .enum(["proxied", "presigned"])
+    .default("proxied")
+    .describe("Whether result links lead through the API or to the store itself"),
+  PUNCTUAL_S3_TIMEOUT_MS: whole(1_000, 600_000, 30_000).describe("Longest wait for the store's next sign of life"),
   PUNCTUAL_HOST: z.string().default("127.0.0.1").describe("Address the API listens on"),
   PUNCTUAL_PORT: whole(0, 65_535, 8080).describe("Port of the API; 0 takes a free one"),
   PUNCTUAL_PUBLIC_URL: z.url().optional().describe("Where callers reach the API, behind a proxy"),
@@ -82,6 +116,37 @@ const schema = z.object({
     .describe(
       "A zoneinfo directory (with tzdata.zi) to offer for adoption in place of the tz database of this release",
     ),
+  PUNCTUAL_SMTP_URL: z
+    .url({ protocol: /^smtps?$/, error: "allowed: such as smtp://user:password@mail.example.com:587 or smtps://…" })
+    .optional()
+    .describe("The mail server of `email` effects (smtps: TLS from the first byte). Without it they are refused"),
+  PUNCTUAL_SMTP_FROM: z
+    .string()
+    .regex(/^[^\r\n]*[^\s@<]@[^\s@>]+>?$/, "allowed: an address, such as Punctual <punctual@example.com>")
+    .optional()
+    .describe("Whom emails are from; its domain is that of their Message-IDs"),
+  PUNCTUAL_SMTP_TLS: z
+    .enum(["required", "opportunistic", "off"])
+    .default("required")
+    .describe(
+      "STARTTLS on smtp:// connections: `required`, `opportunistic` (where it is offered) or `off`. Certificates are checked always",
+    ),
+  PUNCTUAL_SMTP_CONNECTIONS: whole(1, 100, 5).describe("Emails one process sends side by side"),
+  PUNCTUAL_WEBHOOK_CONCURRENCY: whole(1, 1_000, 32).describe("Webhooks one process calls side by side"),
+  PUNCTUAL_OUTBOUND_ALLOW: z
+    .string()
+    .optional()
+    .transform((text, issues) => {
+      if (text === undefined) return undefined;
+      const ranges = text.split(/[\s,]+/).filter((range) => range !== "");
+      try {
+        listOf(ranges);
+      } catch (error) {
+        issues.addIssue({ code: "custom", message: messageOf(error) });
+      }
+      return ranges;
+    })
+    .describe("Addresses and ranges (10.0.0.0/8, …) that tenants' URLs may lead to although they are not public"),
   PUNCTUAL_PARTITIONS: z
     .enum(["week", "day"])
     .default("week")
@@ -97,7 +162,7 @@ const schema = z.object({
   PUNCTUAL_AUDIT_DAYS: whole(1, 36_500, 400).describe("How long the audit trail is kept"),
 });
 
-const SECRET = new Set(["DATABASE_URL", "REDIS_URL", "PUNCTUAL_SECRET", "PUNCTUAL_KEY"]);
+const SECRET = new Set(["DATABASE_URL", "REDIS_URL", "PUNCTUAL_SECRET", "PUNCTUAL_KEY", "PUNCTUAL_SMTP_URL", "PUNCTUAL_S3_SECRET_KEY"]);
 
 export type Config = z.infer<typeof schema>;
 
@@ -136,6 +201,15 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       { key: "PUNCTUAL_LEASE_TTL_MS" },
     );
   }
+  if (config.PUNCTUAL_SMTP_URL !== undefined && config.PUNCTUAL_SMTP_FROM === undefined) {
+    throw operatorError(
+      "config-invalid",
+      "PUNCTUAL_SMTP_FROM: is not set; with PUNCTUAL_SMTP_URL emails need a sender",
+      {
+        key: "PUNCTUAL_SMTP_FROM",
+      },
+    );
+  }
   if (config.PUNCTUAL_REQUEST_KEY_DAYS > config.PUNCTUAL_HISTORY_DAYS) {
     throw operatorError(
       "config-invalid",
@@ -144,6 +218,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       { key: "PUNCTUAL_REQUEST_KEY_DAYS" },
     );
   }
+  const s3Fault = findS3Fault(config);
+  if (s3Fault !== undefined) throw operatorError("config-invalid", `${s3Fault.key}: ${s3Fault.what}`, { key: s3Fault.key });
   const unknown = Object.keys(given).find((key) => key.startsWith("PUNCTUAL_") && !CONFIG_KEYS.includes(key));
   if (unknown !== undefined) {
     throw operatorError("config-invalid", `${unknown}: is no setting; allowed: ${CONFIG_KEYS.join(", ")}`, {
@@ -151,4 +227,19 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     });
   }
   return config;
+}
+
+function findS3Fault(config: Config): { key: string; what: string } | undefined {
+  if (config.PUNCTUAL_OBJECTS === "s3" && config.PUNCTUAL_S3_BUCKET === undefined) {
+    return { key: "PUNCTUAL_S3_BUCKET", what: "is not set; PUNCTUAL_OBJECTS=s3 needs it" };
+  }
+  const [id, secret] = [config.PUNCTUAL_S3_ACCESS_KEY, config.PUNCTUAL_S3_SECRET_KEY];
+  if ((id === undefined) !== (secret === undefined)) {
+    const key = id === undefined ? "PUNCTUAL_S3_ACCESS_KEY" : "PUNCTUAL_S3_SECRET_KEY";
+    return { key, what: "is not set; an access key id and its secret belong together" };
+  }
+  if (config.PUNCTUAL_S3_KMS_KEY !== undefined && config.PUNCTUAL_S3_ENCRYPTION !== "aws:kms") {
+    return { key: "PUNCTUAL_S3_KMS_KEY", what: "is of use with PUNCTUAL_S3_ENCRYPTION aws:kms only" };
+  }
+  return undefined;
 }

@@ -15,7 +15,9 @@ import { createLoop, type LoopService } from "../kernel/loop.ts";
 import { createMetrics, type Metrics } from "../kernel/metrics.ts";
 import { createTzWatch } from "../loops/tz-watch.ts";
 import { createDatabase, type Database } from "../store/database.ts";
+import type { ObjectStore } from "../objects/port.ts";
 import type { Config } from "./config.ts";
+import { openObjects } from "./objects.ts";
 import { loadTzCandidate, type TzData } from "./tz-data.ts";
 import { readVersion } from "./version.ts";
 import { createWakes, type Wakes } from "./wakes.ts";
@@ -33,6 +35,8 @@ export type Core = {
   authority: Authority;
   /** The same authority on two connections of its own, for heartbeats. */
   heartbeatAuthority: Authority;
+  /** Where results are; made ready by the roles that use it. */
+  objects: ObjectStore;
   /** What this process could have adopted; it goes by what is adopted. */
   tzCandidate: TzData;
   /** Notices adoptions; shared by the roles of this process. */
@@ -105,6 +109,7 @@ export function createCore(config: Config, role: string): Core {
     db,
     authority,
     heartbeatAuthority: createAuthority({ ...parts, db: heartbeatDb }),
+    objects: openObjects(config),
     tzCandidate: candidate,
     tzWatch: createLoop(createTzWatch({ authority }), { clock, log, metrics }),
     redis,

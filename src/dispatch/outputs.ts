@@ -38,22 +38,28 @@ export async function stageOutput(
     const found = JSON.stringify(mediaType)?.slice(0, 200) ?? "nothing";
     throw permanentFailure("media-type-invalid", `mediaType: found ${found}; allowed: ${ALLOWED_MEDIA_TYPE}`);
   }
-  const { authority, ending } = tools;
+  const { authority, ending, objects } = tools;
   const { runId, attempt: n, fence } = attempt.grant;
   const patience = { ending, untilMs: attempt.deadlineMs };
   const key = createObjectKey({ runId, attempt: n, fence, name });
 
   const granted = await whileLapsed(tools, attempt, () =>
-    insist(authority, patience, () => grantUpload(authority, { runId, fence, name, key, mediaType })),
+    insist(authority, patience, () =>
+      grantUpload(authority, { runId, fence, name, uri: objects.uriOf(key), mediaType }),
+    ),
   );
   if (granted.kind !== "granted") throw transientFailure(granted.kind, "the attempt may not upload any more");
 
-  const object = await upload(tools.objects, key, { name, bytes, mediaType });
+  const object = await upload(objects, key, { name, bytes, mediaType }, attempt.stop.signal);
   const { uri, version, sha256, size } = object;
-  const facts = { objectId: granted.objectId, uri, version, sha256, size };
-  const answer = await insist(authority, patience, () => stageObject(authority, facts));
-  if (answer.kind !== "staged")
-    throw transientFailure("object-unusable", `the upload was not accepted: ${answer.found}`);
+  const facts = { runId, fence, objectId: granted.objectId, uri, version, sha256, size };
+  const answer = await whileLapsed(tools, attempt, () =>
+    insist(authority, patience, () => stageObject(authority, facts)),
+  );
+  if (answer.kind !== "staged") {
+    const found = answer.kind === "no-grant" ? answer.found : answer.kind;
+    throw transientFailure("object-unusable", `the upload was not accepted: ${found}`);
+  }
   staged.set(uri, { objectId: granted.objectId, sha256 });
   return { ...object, name, mediaType };
 }
@@ -71,11 +77,16 @@ export async function whileLapsed<Answer extends { kind: string }>(
 }
 
 /** Creates the object; one that is there already with these very bytes is an upload whose end was not heard of. */
-async function upload(objects: ObjectStore, key: ObjectKey, output: OutputBytes): Promise<StoredObject> {
+async function upload(
+  objects: ObjectStore,
+  key: ObjectKey,
+  output: OutputBytes,
+  signal: AbortSignal,
+): Promise<StoredObject> {
   const { bytes, digest } = digesting(output.bytes);
-  const put = await objects.put(key, bytes, { mediaType: output.mediaType });
+  const put = await objects.put(key, bytes, { mediaType: output.mediaType, signal });
   if (put.kind === "created") return put.object;
-  const found = await objects.verify(put.uri, await digest());
+  const found = await objects.verify({ uri: put.uri, version: null }, await digest());
   if (found.kind === "intact") return found.object;
   throw transientFailure("object-exists", `an output named ${output.name} was staged before, with other bytes`);
 }

@@ -1,11 +1,13 @@
 import { createHash, randomUUID } from "node:crypto";
-import { type FileHandle, link, mkdir, open, readdir, rm, rmdir, stat } from "node:fs/promises";
+import { type FileHandle, link, mkdir, open, rm, rmdir, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { operatorError } from "../kernel/errors.ts";
 import { type FaultPoints, noFaults } from "../kernel/faults.ts";
 import { asFsFault, isFsCode } from "./filesystem-faults.ts";
+import { listFiles, removeDrafts } from "./filesystem-walks.ts";
 import { type ObjectKey, parseObjectKey } from "./key.ts";
 import type { Bytes, ObjectStore, StoredObject } from "./port.ts";
+import { chunksOf, SourceFailed } from "./source.ts";
 
 /**
  * Objects as files under one directory, for one machine or a shared POSIX file system with hard links.
@@ -28,15 +30,16 @@ export function createFilesystemStore(options: { root: string; faults?: FaultPoi
     }
   };
   const pathOf = (uri: string) => join(root, keyOf(uri));
+  const uriOf = (key: ObjectKey) => SCHEME + key;
 
-  async function put(key: ObjectKey, bytes: Bytes) {
-    const uri = SCHEME + key;
+  async function put(key: ObjectKey, bytes: Bytes, signal?: AbortSignal) {
+    const uri = uriOf(key);
     const target = join(root, key);
     if (await exists(target)) return { kind: "exists", uri } as const; // the ordinary repeat: do not write it all again
     await makeDirectory(staging);
     const draft = join(staging, randomUUID());
     try {
-      const written = await writeDraft(draft, bytes, faults);
+      const written = await writeDraft(draft, chunksOf(bytes, signal), faults);
       await faults.reach("objects.before-publish");
       if (!(await publish(draft, target))) return { kind: "exists", uri } as const;
       return { kind: "created", object: { uri, version: written.sha256, ...written } } as const;
@@ -58,12 +61,17 @@ export function createFilesystemStore(options: { root: string; faults?: FaultPoi
   }
 
   return {
-    put: (key, bytes) => explained(put(key, bytes)),
-    verify: async (uri, expected) => explained(verify(uri, expected)),
-    stat: async (uri) => explained(findStat(uri, pathOf(uri))),
-    open: async (uri) => (await explained(getHandle(uri, pathOf(uri)))).createReadStream(),
+    prepare: async () => undefined,
+    uriOf,
+    put: (key, bytes, { signal }) => explained(put(key, bytes, signal)),
+    verify: async ({ uri }, expected) => explained(verify(uri, expected)),
+    stat: async ({ uri }) => explained(findStat(uri, pathOf(uri))),
+    open: async ({ uri }) => (await explained(getHandle(uri, pathOf(uri)))).createReadStream(),
+    downloadLink: async () => undefined,
+    uploadLink: async () => undefined,
     remove: async (uri) => explained(removeFile(pathOf(uri))),
     removeAbandoned: (beforeAt) => explained(removeDrafts(staging, beforeAt)),
+    list: (after) => explained(listFiles(root, uriOf, after)),
   };
 }
 
@@ -78,11 +86,11 @@ function keyOf(uri: string): ObjectKey {
   return parseObjectKey(uri.slice(SCHEME.length));
 }
 
-async function writeDraft(path: string, bytes: Bytes, faults: FaultPoints): Promise<{ sha256: string; size: number }> {
+async function writeDraft(path: string, chunks: AsyncIterable<Uint8Array>, faults: FaultPoints) {
   await using draft = await open(path, "wx", READ_ONLY);
   const hash = createHash("sha256");
   let size = 0;
-  for await (const chunk of bytes instanceof Uint8Array ? [bytes] : fromSource(bytes)) {
+  for await (const chunk of chunks) {
     await faults.reach("objects.write");
     await draft.appendFile(chunk); // unlike write(), never short
     hash.update(chunk);
@@ -90,17 +98,6 @@ async function writeDraft(path: string, bytes: Bytes, faults: FaultPoints): Prom
   }
   await draft.sync();
   return { sha256: hash.digest("hex"), size };
-}
-
-/** The uploader's own failure, told apart from the file system's: a reset connection is not a broken disk. */
-class SourceFailed extends Error {}
-
-async function* fromSource(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  try {
-    yield* bytes;
-  } catch (error) {
-    throw new SourceFailed("the source failed", { cause: error });
-  }
 }
 
 /** Makes `draft` visible as `target`; answers false when the name is taken. */
@@ -183,18 +180,6 @@ async function removeFile(path: string): Promise<void> {
       throw error;
     }
   }
-}
-
-async function removeDrafts(staging: string, beforeAt: number): Promise<number> {
-  let removed = 0;
-  for (const name of await readdir(staging).catch(() => [])) {
-    const path = join(staging, name);
-    const found = await stat(path).catch(() => undefined); // its writer may have finished meanwhile
-    if (found === undefined || found.mtimeMs >= beforeAt) continue;
-    await rm(path, { force: true });
-    removed++;
-  }
-  return removed;
 }
 
 function mismatch(field: "size" | "sha256", expected: string | number, found: string | number) {

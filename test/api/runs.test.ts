@@ -70,11 +70,13 @@ async function finish(run: string, report: string | null): Promise<void> {
     runId,
     fence,
     name: "report.html",
-    key: `${runId}/a1-f${fence}/report.html`,
+    uri,
     mediaType: "text/html; charset=utf-8",
   });
   if (grant.kind !== "granted") throw new Error(grant.kind);
   await stageObject(server.authority, {
+    runId,
+    fence,
     objectId: grant.objectId,
     uri,
     version: sha256,

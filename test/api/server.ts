@@ -72,11 +72,13 @@ export async function startTestServer(changes: Partial<ApiParts> = {}, port = 0)
     authority,
     db,
     jobs,
+    effectKinds: ["email", "webhook"],
     version: "0.0.0-test",
     config: { secret: SECRET, closeGraceMs: 2000 },
     health: { readiness: async () => ({ ready: true, reasons: [] }), components: async () => [] },
     objects: {
-      async open(uri) {
+      downloadLink: async () => undefined,
+      async open({ uri }) {
         const bytes = objects.get(uri);
         if (bytes === undefined) throw operatorError("object-missing", "There is no such object", { uri });
         return Readable.from([bytes]);

@@ -25,9 +25,9 @@ export function describeObjectStore(name: string, makeStore: () => Promise<Objec
           const object = await put(store, streamOf(chunks));
           expect(object).toMatchObject({ size: whole.length, sha256: sha256(whole) });
           expect(object.version).not.toBe("");
-          expect(await buffer(await store.open(object.uri))).toEqual(whole);
-          expect(await store.stat(object.uri)).toEqual({ uri: object.uri, size: whole.length });
-          expect(await store.verify(object.uri, object)).toEqual({ kind: "intact", object });
+          expect(await buffer(await store.open(object))).toEqual(whole);
+          expect(await store.stat(object)).toEqual({ uri: object.uri, size: whole.length });
+          expect(await store.verify(object, object)).toEqual({ kind: "intact", object });
         }),
         { numRuns: 15 },
       );
@@ -38,7 +38,7 @@ export function describeObjectStore(name: string, makeStore: () => Promise<Objec
       const chunk = randomBytes(1 << 20);
       const object = await put(store, streamOf(Array.from({ length: 9 }, () => chunk)));
       expect(object.size).toBe(9 << 20);
-      expect(await store.verify(object.uri, object)).toMatchObject({ kind: "intact" });
+      expect(await store.verify(object, object)).toMatchObject({ kind: "intact" });
     });
 
     it("refuses a key that is taken and leaves the first content alone", async () => {
@@ -46,7 +46,7 @@ export function describeObjectStore(name: string, makeStore: () => Promise<Objec
       const key = freshKey();
       const first = await put(store, Buffer.from("first"), key);
       expect(await store.put(key, Buffer.from("second"), { mediaType })).toEqual({ kind: "exists", uri: first.uri });
-      expect(String(await buffer(await store.open(first.uri)))).toBe("first");
+      expect(String(await buffer(await store.open(first)))).toBe("first");
     });
 
     it("lets exactly one of many writers of one key win, and keeps the winner's bytes whole", async () => {
@@ -58,7 +58,7 @@ export function describeObjectStore(name: string, makeStore: () => Promise<Objec
         const winners = outcomes.flatMap((outcome, i) => (outcome.kind === "created" ? [{ outcome, i }] : []));
         expect(winners).toHaveLength(1);
         const { outcome, i } = winners[0]!;
-        expect(await buffer(await store.open(outcome.object.uri))).toEqual(contents[i]);
+        expect(await buffer(await store.open(outcome.object))).toEqual(contents[i]);
       }
     });
 
@@ -90,7 +90,7 @@ export function describeObjectStore(name: string, makeStore: () => Promise<Objec
         yield Buffer.from("two");
       }
       const upload = store.put(key, slow(), { mediaType });
-      expect(await store.stat(uri)).toBeUndefined();
+      expect(await store.stat({ uri, version: null })).toBeUndefined();
       gate.resolve();
       expect(await upload).toMatchObject({ kind: "created", object: { uri, size: 6 } });
     });
@@ -99,17 +99,17 @@ export function describeObjectStore(name: string, makeStore: () => Promise<Objec
       const store = await makeStore();
       const object = await put(store, Buffer.from("report"));
       const wrong = sha256(Buffer.from("rumour"));
-      expect(await store.verify(object.uri, { ...object, sha256: wrong })).toEqual({
+      expect(await store.verify(object, { ...object, sha256: wrong })).toEqual({
         kind: "mismatch",
         field: "sha256",
         expected: wrong,
         found: object.sha256,
       });
-      expect(await store.verify(object.uri, { ...object, size: 7 })).toMatchObject({ field: "size", found: "6" });
+      expect(await store.verify(object, { ...object, size: 7 })).toMatchObject({ field: "size", found: "6" });
       await store.remove(object.uri);
-      expect(await store.verify(object.uri, object)).toEqual({ kind: "missing" });
-      expect(await store.stat(object.uri)).toBeUndefined();
-      await expect(store.open(object.uri)).rejects.toMatchObject({ code: "object-missing", actor: "operator" });
+      expect(await store.verify(object, object)).toEqual({ kind: "missing" });
+      expect(await store.stat(object)).toBeUndefined();
+      await expect(store.open(object)).rejects.toMatchObject({ code: "object-missing", actor: "operator" });
     });
 
     it("removes an object twice without complaint and leaves its neighbours", async () => {
@@ -122,7 +122,7 @@ export function describeObjectStore(name: string, makeStore: () => Promise<Objec
       );
       await store.remove(a!.uri);
       await store.remove(a!.uri);
-      expect(await store.verify(b!.uri, b!)).toMatchObject({ kind: "intact" });
+      expect(await store.verify(b!, b!)).toMatchObject({ kind: "intact" });
       await store.remove(b!.uri);
     });
 
@@ -135,7 +135,7 @@ export function describeObjectStore(name: string, makeStore: () => Promise<Objec
         keys.map(async (key, i) => {
           const object = await put(store, Buffer.from(key), key);
           if (i % 2 === 0) await store.remove(object.uri);
-          else expect(await store.verify(object.uri, object)).toMatchObject({ kind: "intact" });
+          else expect(await store.verify(object, object)).toMatchObject({ kind: "intact" });
         }),
       );
     });
@@ -143,7 +143,7 @@ export function describeObjectStore(name: string, makeStore: () => Promise<Objec
     it("refuses an address of another store instead of reading something of its own", async () => {
       const store = await makeStore();
       for (const uri of ["elsewhere:a/b/c", "/etc/passwd", ""]) {
-        await expect(store.open(uri)).rejects.toMatchObject({ code: "object-elsewhere" });
+        await expect(store.open({ uri, version: null })).rejects.toMatchObject({ code: "object-elsewhere" });
         await expect(store.remove(uri)).rejects.toMatchObject({ code: "object-elsewhere" });
       }
     });

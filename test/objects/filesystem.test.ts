@@ -40,7 +40,7 @@ it("a process killed between writing and publishing leaves no visible object, an
   const child = spawn(process.execPath, ["--input-type=module", "--eval", script], { stdio: "inherit" });
   expect(await once(child, "exit")).toEqual([null, "SIGKILL"]);
 
-  expect(await store.stat(`fs:${key}`)).toBeUndefined();
+  expect(await store.stat({ uri: `fs:${key}`, version: null })).toBeUndefined();
   const drafts = await readdir(join(root, ".staging"));
   expect(drafts).toHaveLength(1);
 
@@ -59,7 +59,7 @@ it("notices bytes that changed on the disk behind its back", async () => {
   if (outcome.kind !== "created") throw new Error("expected a new object");
   await rm(join(root, key));
   await writeFile(join(root, key), "rumour");
-  expect(await store.verify(outcome.object.uri, outcome.object)).toMatchObject({
+  expect(await store.verify(outcome.object, outcome.object)).toMatchObject({
     kind: "mismatch",
     field: "sha256",
     found: sha256(Buffer.from("rumour")),
@@ -87,7 +87,7 @@ it.each([
     details: { root, cause: code },
   });
   expect(await readdir(join(root, ".staging"))).toEqual([]);
-  expect(await store.stat(`fs:${key}`)).toBeUndefined();
+  expect(await store.stat({ uri: `fs:${key}`, version: null })).toBeUndefined();
 });
 
 it("says so when its path is a file", async () => {

@@ -217,19 +217,21 @@ export async function createWorld(
         runId: grant.runId,
         fence: grant.fence,
         name: "result",
-        key: `${grant.runId}/${grant.attempt}/${sha256}`,
+        uri: `test:${grant.runId}/${grant.attempt}/${sha256}`,
         mediaType: "text/plain",
       });
       if (granted.kind !== "granted") throw new Error(`no upload grant: ${granted.kind}`);
       const { objectId } = granted;
       const staged = await stageObject(authority, {
+        runId: grant.runId,
+        fence: grant.fence,
         objectId,
         uri: `test:${sha256}`,
         version: sha256,
         sha256,
         size: text.length,
       });
-      if (staged.kind !== "staged") throw new Error(`not staged: ${staged.found}`);
+      if (staged.kind !== "staged") throw new Error(`not staged: ${JSON.stringify(staged)}`);
       return { objectId, sha256 };
     },
     async complete(grant, text) {

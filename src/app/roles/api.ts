@@ -4,8 +4,9 @@ import type { JobRegistry } from "../../handlers/registry.ts";
 import type { Service } from "../../kernel/service.ts";
 import { createQueueBoard } from "../board.ts";
 import type { Core } from "../core.ts";
+import { effectKindsOf } from "../effects.ts";
 import { createHealthProbe } from "../health.ts";
-import { openObjects } from "../objects.ts";
+import { objectsReady } from "../objects.ts";
 
 /** Serves the HTTP API, its reference page and Bull Board. `url()` is known once it has started. */
 export function apiRole(core: Core, registry: JobRegistry, secret: string): Service & { url(): string } {
@@ -18,8 +19,9 @@ export function apiRole(core: Core, registry: JobRegistry, secret: string): Serv
     log,
     metrics,
     health: createHealthProbe(core),
-    objects: openObjects(config),
+    objects: core.objects,
     jobs: createJobCatalogue(registry.jobs),
+    effectKinds: effectKindsOf(config),
     version: core.version,
     config: {
       secret,
@@ -32,6 +34,7 @@ export function apiRole(core: Core, registry: JobRegistry, secret: string): Serv
   return {
     name: "api",
     async start() {
+      await objectsReady(core).start();
       listening ??= await api.listen(config.PUNCTUAL_HOST, config.PUNCTUAL_PORT);
     },
     url: () => listening?.url ?? "",

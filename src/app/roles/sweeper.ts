@@ -13,25 +13,30 @@ import { createReconciler } from "../../loops/reconciler.ts";
 import { createReplanner } from "../../loops/replanner.ts";
 import { createRollupFolder } from "../../loops/upkeep/rollup-folder.ts";
 import { createRollupKeeper } from "../../loops/upkeep/rollup-keeper.ts";
-import { createUploadCleaner } from "../../loops/upload-cleaner.ts";
+import { createDeadLetterKeeper } from "../../loops/upkeep/dead-letter-keeper.ts";
+import { createObjectCleaner } from "../../loops/objects/object-cleaner.ts";
+import { createStoreCleaner } from "../../loops/objects/store-cleaner.ts";
 import type { Core } from "../core.ts";
-import { openObjects } from "../objects.ts";
+import { objectsReady, resultsKeptMs } from "../objects.ts";
 
 /**
  * Repairs what was lost: leases of dead workers, hints that Redis does not have any more, uploads that broke off. Goes on
  * with long operations, which may have lost whoever worked on them.
  */
 export function sweeperRole(core: Core): Service[] {
-  const { authority, redis } = core;
+  const { authority, objects, redis } = core;
   const services: Service[] = [
+    objectsReady(core),
     createLoop(createLeaseSweeper({ authority }), core),
     createLoop(createGaugeReader({ authority, classes: CLASSES }), core),
-    createLoop(createUploadCleaner({ ...core, objects: openObjects(core.config) }), core),
+    createLoop(createObjectCleaner({ authority, objects, keptMs: resultsKeptMs(core.config) }), core),
+    createLoop(createStoreCleaner(core), core),
     createLoop(createReconciler({ authority }), core),
     createLoop(createReplanner({ authority }), core),
     createLoop(createRangeCounter({ authority }), core),
     createLoop(createRollupFolder({ authority }), core),
     createLoop(createRollupKeeper({ authority }), core),
+    createLoop(createDeadLetterKeeper({ authority }), core),
     core.tzWatch,
     createLoop(createOperationsDriver({ authority }), core),
   ];

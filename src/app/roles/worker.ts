@@ -8,7 +8,7 @@ import type { Service } from "../../kernel/service.ts";
 import { createReminder } from "../../loops/reminder.ts";
 import { runsBetween } from "../../store/reads/run-summary.ts";
 import type { Core } from "../core.ts";
-import { openObjects } from "../objects.ts";
+import { objectsReady } from "../objects.ts";
 import { createStrayFaults } from "../stray-faults.ts";
 
 /** Wake-ups tell of news at once; this is how long a lost one may cost. */
@@ -44,7 +44,7 @@ export function workerRole(core: Core, registry: JobRegistry): Service[] {
     authority,
     heartbeatAuthority: core.heartbeatAuthority,
     registry,
-    objects: openObjects(config),
+    objects: core.objects,
     reader: { runsBetween: (tenantId, fromAt, toAt) => runsBetween(core.db, tenantId, fromAt, toAt) },
     source,
     slots,
@@ -60,7 +60,7 @@ export function workerRole(core: Core, registry: JobRegistry): Service[] {
   }
   // First, so that it is stopped last.
   const strays = createStrayFaults(log);
-  if (consumer === undefined) return [strays, worker];
+  if (consumer === undefined) return [strays, objectsReady(core), worker];
   const reminder = createReminder({ authority, consumer, redis: { available: core.redisAvailable }, classes: served });
-  return [strays, consumer, createLoop(reminder, core), worker];
+  return [strays, objectsReady(core), consumer, createLoop(reminder, core), worker];
 }

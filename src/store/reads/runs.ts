@@ -92,11 +92,11 @@ export function listAttempts(db: Queryable, tenantId: Uuid, runId: Uuid): Promis
   return db.query<AttemptView>(LIST_ATTEMPTS, [tenantId, runId, instantText(instantOf(runId))]);
 }
 
-export type ResultView = { uri: string; sha256: string; size: number; mediaType: string | null };
+export type ResultView = { uri: string; version: string | null; sha256: string; size: number; mediaType: string | null };
 
 const FIND_RESULT = sql(
   "read_result",
-  `select result_uri as uri, result_sha256 as sha256, result_size::float8 as size, result_media_type as "mediaType"
+  `select result_uri as uri, result_version as version, result_sha256 as sha256, result_size::float8 as size, result_media_type as "mediaType"
      from run where scheduled_at = $2::timestamptz and id = $1 and result_uri is not null`,
 );
 

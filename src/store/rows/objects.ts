@@ -1,4 +1,5 @@
 import type { Fence } from "../../domain/fence.ts";
+import type { ObjectState } from "../../domain/object-life.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { type Queryable, sql } from "../database.ts";
@@ -12,7 +13,7 @@ export type ObjectRow = {
   attempt: number;
   fence: Fence;
   name: string;
-  state: "granted" | "staged" | "referenced" | "deleting" | "deleted";
+  state: ObjectState;
   uri: string;
   version: string | null;
   sha256: string | null;
@@ -25,6 +26,12 @@ const COLUMNS =
   "id, tenant_id, run_id, attempt, fence, name, state, uri, version, sha256, size, media_type, granted_until";
 
 const LOCK = sql("objects_lock", `select ${COLUMNS} from object where id = any($1::uuid[]) order by id for update`);
+const LOCK_UNUSED = sql(
+  "objects_lock_unused",
+  `select ${COLUMNS} from object
+    where run_id = $1 and fence = $2 and name = $3 and state in ('granted', 'staged')
+    order by id limit 1 for update`,
+);
 const REFERENCE = sql(
   "objects_reference",
   "update object set state = 'referenced', referenced_at = $2 where id = any($1::uuid[])",
@@ -43,6 +50,14 @@ export async function lockObjects(tx: Queryable, ids: readonly Uuid[]): Promise<
   if (ids.length === 0) return new Map();
   const rows = await tx.query<ObjectRow>(LOCK, [ids]);
   return new Map(rows.map((row) => [row.id, row]));
+}
+
+/** What the attempt was granted under this name before and has not published. */
+export async function lockUnused(
+  tx: Queryable,
+  of: { runId: Uuid; fence: Fence; name: string },
+): Promise<ObjectRow | undefined> {
+  return (await tx.query<ObjectRow>(LOCK_UNUSED, [of.runId, of.fence, of.name]))[0];
 }
 
 export async function referenceObjects(tx: Queryable, ids: readonly Uuid[], nowAt: Instant): Promise<void> {

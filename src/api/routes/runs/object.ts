@@ -3,6 +3,7 @@ import { PunctualError } from "../../../kernel/errors.ts";
 import { readId } from "../../../kernel/ids.ts";
 import { findResult } from "../../../store/reads/runs.ts";
 import { runParams } from "../../input/fields.ts";
+import { fileNameOf } from "../../present/file-name.ts";
 import { Problem } from "../../problem.ts";
 import { defineRoute } from "../../route.ts";
 
@@ -39,10 +40,10 @@ export const getObjectRoute = defineRoute({
         "content-type": result.mediaType ?? "application/octet-stream",
         "content-length": String(result.size),
         "content-security-policy": CAGE,
-        "content-disposition": `inline; filename="${params.run}${extensionOf(result.mediaType)}"`,
+        "content-disposition": `inline; filename="${fileNameOf(params.run, result.mediaType)}"`,
         "repr-digest": `sha-256=:${Buffer.from(result.sha256, "hex").toString("base64")}:`,
       },
-      stream: await context.objects.open(result.uri).catch((error: unknown) => {
+      stream: await context.objects.open(result).catch((error: unknown) => {
         if (!(error instanceof PunctualError) || error.code !== "object-missing") throw error;
         context.log.error({ run: params.run, uri: result.uri }, "a referenced result is not in the object store");
         throw new Problem("result-expired", "The result's bytes are gone");
@@ -50,16 +51,3 @@ export const getObjectRoute = defineRoute({
     };
   },
 });
-
-const EXTENSIONS: Readonly<Record<string, string>> = {
-  "text/html": ".html",
-  "text/csv": ".csv",
-  "text/plain": ".txt",
-  "application/json": ".json",
-  "application/zip": ".zip",
-  "application/pdf": ".pdf",
-};
-
-function extensionOf(mediaType: string | null): string {
-  return EXTENSIONS[(mediaType ?? "").split(";")[0]!.trim().toLowerCase()] ?? "";
-}

@@ -4,6 +4,7 @@ import { showId } from "../../../kernel/ids.ts";
 import { READERS } from "../../context.ts";
 import { runParams, shownInstant } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
+import { fileNameOf } from "../../present/file-name.ts";
 import { showInstant } from "../../present/instant.ts";
 import { Problem } from "../../problem.ts";
 import { getRun } from "../../resolve.ts";
@@ -41,20 +42,26 @@ export const getResultRoute = defineRoute({
     const pinned = await pinResult(context.authority, {
       tenantId: caller.tenantId,
       runId: run.id,
-      untilAt: expires * 1000,
+      forMs: LINK_LIVES_S * 1000,
     });
     if (!pinned) throw new Problem("result-expired", "The result has been removed, or is being removed");
     const shown = showId("run", run.id);
-    const signature = context.links.sign({ run: shown, sha256: run.result.sha256, expires });
+    const { sha256, mediaType } = run.result;
+    const linked = await context.objects.downloadLink(run.result, {
+      mediaType: mediaType ?? "application/octet-stream",
+      fileName: fileNameOf(shown, mediaType),
+      forMs: LINK_LIVES_S * 1000,
+    });
+    const signature = context.links.sign({ run: shown, sha256, expires });
     return {
       kind: "ok",
       body: {
         runId: shown,
-        url: `${context.publicUrl()}/v1/objects/${shown}?expires=${expires}&signature=${signature}`,
+        url: linked ?? `${context.publicUrl()}/v1/objects/${shown}?expires=${expires}&signature=${signature}`,
         expiresAt: showInstant(expires * 1000),
-        sha256: run.result.sha256,
+        sha256,
         size: run.result.size,
-        mediaType: run.result.mediaType,
+        mediaType,
       },
     };
   },
