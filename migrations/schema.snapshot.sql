@@ -63,6 +63,7 @@ table authority_epoch
   column system_identifier bigint not null
   column timeline integer not null
   column raised_at timestamp with time zone not null default clock_timestamp()
+  column database_oid oid
   constraint an_epoch_is_positive CHECK (((epoch >= 1) AND (epoch <= 4194303)))
   constraint authority_epoch_pkey PRIMARY KEY (only_row)
   constraint there_is_one_authority CHECK (only_row)
@@ -139,12 +140,36 @@ table dead_letter
   column resolved_at timestamp with time zone
   column resolution text
   column resolved_by text
+  column error_code text
   constraint a_dead_letter_is_resolved_in_a_known_way CHECK ((resolution = ANY (ARRAY['replayed'::text, 'dismissed'::text])))
   constraint a_resolution_has_a_time CHECK (((resolved_at IS NULL) = (resolution IS NULL)))
   constraint dead_letter_pkey PRIMARY KEY (run_id)
-  CREATE INDEX dead_letter_of_schedule ON public.dead_letter USING btree (schedule_id, created_at DESC) WHERE (schedule_id IS NOT NULL)
-  CREATE INDEX dead_letter_open ON public.dead_letter USING btree (tenant_id, created_at DESC, run_id) WHERE (resolved_at IS NULL)
+  CREATE INDEX dead_letter_of_schedule ON public.dead_letter USING btree (schedule_id, created_at, run_id) WHERE (schedule_id IS NOT NULL)
+  CREATE INDEX dead_letter_of_tenant ON public.dead_letter USING btree (tenant_id, created_at, run_id)
+  CREATE INDEX dead_letter_open ON public.dead_letter USING btree (tenant_id, created_at, run_id) WHERE (resolved_at IS NULL)
+  CREATE INDEX dead_letter_open_of_schedule ON public.dead_letter USING btree (schedule_id, created_at, run_id) WHERE ((schedule_id IS NOT NULL) AND (resolved_at IS NULL))
+  CREATE INDEX dead_letter_open_since ON public.dead_letter USING btree (created_at) WHERE (resolved_at IS NULL)
   CREATE UNIQUE INDEX dead_letter_pkey ON public.dead_letter USING btree (run_id)
+  CREATE INDEX dead_letter_resolved ON public.dead_letter USING btree (resolved_at) WHERE (resolved_at IS NOT NULL)
+
+table dead_letter_resolution
+  column run_id uuid not null
+  column n integer not null
+  column failed_at timestamp with time zone not null
+  column failure text not null
+  column fingerprint text not null
+  column attempts integer not null
+  column error_code text
+  column error_message text
+  column resolution text not null
+  column resolved_at timestamp with time zone not null
+  column resolved_by text not null
+  column reason text
+  column operation_id uuid
+  constraint a_resolution_is_a_known_one CHECK ((resolution = ANY (ARRAY['replayed'::text, 'dismissed'::text])))
+  constraint dead_letter_resolution_pkey PRIMARY KEY (run_id, n)
+  constraint resolutions_count_from_1 CHECK ((n >= 1))
+  CREATE UNIQUE INDEX dead_letter_resolution_pkey ON public.dead_letter_resolution USING btree (run_id, n)
 
 table effect
   column id uuid not null
@@ -165,14 +190,34 @@ table effect
   column resolution text
   column created_at timestamp with time zone not null default clock_timestamp()
   column settled_at timestamp with time zone
+  column name text not null
+  column schedule_id uuid
+  column next_attempt_at timestamp with time zone not null default clock_timestamp()
+  column budget_from timestamp with time zone not null default clock_timestamp()
+  column budget_attempts integer not null default 0
+  column in_doubt boolean not null default false
+  column claim_id uuid
+  column resolved_by text
+  constraint a_resolved_effect_says_how CHECK (((state = 'resolved'::text) = (resolution IS NOT NULL)))
+  constraint a_sending_effect_is_claimed CHECK (((state <> 'sending'::text) OR ((fence IS NOT NULL) AND (claim_id IS NOT NULL))))
+  constraint a_settled_effect_has_a_time CHECK (((settled_at IS NOT NULL) = (state = ANY (ARRAY['sent'::text, 'failed'::text, 'resolved'::text]))))
   constraint an_action_is_made_once UNIQUE (run_id, action_id)
+  constraint an_effect_counts_its_attempts CHECK (((attempts >= budget_attempts) AND (budget_attempts >= 0)))
   constraint an_effect_is_in_a_known_state CHECK ((state = ANY (ARRAY['pending'::text, 'sending'::text, 'sent'::text, 'uncertain'::text, 'failed'::text, 'resolved'::text])))
+  constraint an_effect_is_of_a_known_kind CHECK ((kind = ANY (ARRAY['email'::text, 'webhook'::text])))
+  constraint an_effect_is_resolved_in_a_known_way CHECK ((resolution = ANY (ARRAY['sent'::text, 'dropped'::text])))
+  constraint an_effect_message_is_bounded CHECK ((length(error_message) <= 4000))
   constraint an_uncertain_effect_has_a_policy CHECK ((on_uncertain = ANY (ARRAY['hold'::text, 'resend'::text, 'drop'::text])))
+  constraint doubt_has_a_beginning CHECK (((first_sent_at IS NOT NULL) OR (NOT in_doubt)))
   constraint effect_pkey PRIMARY KEY (id)
   constraint sending_means_leased CHECK (((state = 'sending'::text) = (lease_until IS NOT NULL)))
   CREATE UNIQUE INDEX an_action_is_made_once ON public.effect USING btree (run_id, action_id)
+  CREATE INDEX effect_due ON public.effect USING btree (kind, tenant_id, next_attempt_at) WHERE (state = 'pending'::text)
+  CREATE INDEX effect_lapsed ON public.effect USING btree (lease_until) WHERE (state = 'sending'::text)
+  CREATE INDEX effect_of_tenant ON public.effect USING btree (tenant_id, id DESC)
+  CREATE INDEX effect_open ON public.effect USING btree (state, kind, next_attempt_at) WHERE (state = ANY (ARRAY['pending'::text, 'uncertain'::text]))
+  CREATE INDEX effect_pins ON public.effect USING btree (object_id) WHERE ((object_id IS NOT NULL) AND (state = ANY (ARRAY['pending'::text, 'sending'::text, 'uncertain'::text])))
   CREATE UNIQUE INDEX effect_pkey ON public.effect USING btree (id)
-  CREATE INDEX effect_unsettled ON public.effect USING btree (tenant_id, created_at) WHERE (state = ANY (ARRAY['pending'::text, 'sending'::text, 'uncertain'::text]))
 
 table effect_attempt
   column effect_id uuid not null
@@ -183,7 +228,10 @@ table effect_attempt
   column outcome text
   column external_id text
   column error_message text
-  constraint an_effect_attempt_ends_in_a_known_way CHECK ((outcome = ANY (ARRAY['sent'::text, 'retry'::text, 'uncertain'::text, 'failed'::text])))
+  column sender text not null
+  constraint an_effect_attempt_ends_in_a_known_way CHECK ((outcome = ANY (ARRAY['sent'::text, 'refused'::text, 'unknown'::text, 'lapsed'::text, 'not-sent'::text])))
+  constraint an_effect_attempt_message_is_bounded CHECK ((length(error_message) <= 4000))
+  constraint an_ended_effect_attempt_has_an_outcome CHECK (((ended_at IS NULL) = (outcome IS NULL)))
   constraint effect_attempt_pkey PRIMARY KEY (effect_id, n)
   CREATE UNIQUE INDEX effect_attempt_pkey ON public.effect_attempt USING btree (effect_id, n)
 
@@ -248,6 +296,7 @@ table live_run with (autovacuum_vacuum_cost_delay=1, autovacuum_vacuum_scale_fac
   column tells_end boolean not null default false
   column pauses_on_failure boolean not null default false
   column content uuid
+  column has_effects boolean not null default false
   constraint a_lane_is_strict_normal_or_late CHECK ((lane = ANY (ARRAY[0, 1, 2])))
   constraint a_live_run_is_in_a_known_state CHECK ((state = ANY (ARRAY['queued'::text, 'blocked'::text, 'running'::text, 'retrying'::text])))
   constraint a_run_is_held_by_a_known_cause CHECK ((held_by = ANY (ARRAY['none'::text, 'overlap'::text, 'tenant-limit'::text, 'rate'::text, 'replay'::text, 'pause'::text])))
@@ -354,6 +403,17 @@ table quota
   constraint quota_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id)
   CREATE UNIQUE INDEX quota_pkey ON public.quota USING btree (tenant_id, class)
 
+table recovery
+  column epoch integer not null
+  column recovered_at timestamp with time zone not null
+  column finished_at timestamp with time zone
+  column actor text not null
+  column reason text not null
+  column findings jsonb not null
+  column tally jsonb not null default '{}'::jsonb
+  constraint recovery_pkey PRIMARY KEY (epoch)
+  CREATE UNIQUE INDEX recovery_pkey ON public.recovery USING btree (epoch)
+
 table request_key
   column scope uuid not null
   column key text not null
@@ -367,17 +427,45 @@ table request_key
   CREATE INDEX request_key_age ON public.request_key USING btree (created_at)
   CREATE UNIQUE INDEX request_key_pkey ON public.request_key USING btree (scope, key)
 
-table rollup_minute
+table retired_partition
+  column name text not null
+  column from_at timestamp with time zone not null
+  column to_at timestamp with time zone not null
+  column retired_at timestamp with time zone not null default clock_timestamp()
+  constraint retired_partition_pkey PRIMARY KEY (name)
+  CREATE UNIQUE INDEX retired_partition_pkey ON public.retired_partition USING btree (name)
+
+table rollup with (fillfactor=80)
+  column tenant_id uuid not null
+  column minutes smallint not null
+  column class text not null
+  column at timestamp with time zone not null
+  column started integer not null
+  column succeeded integer not null
+  column failed integer not null
+  column canceled integer not null
+  column skipped integer not null
+  column retried integer not null
+  column lateness integer[] not null
+  constraint a_lateness_histogram_has_17_buckets CHECK ((cardinality(lateness) = 17))
+  constraint a_rollup_begins_where_its_time_does CHECK ((mod(EXTRACT(epoch FROM at), ((minutes * 60))::numeric) = (0)::numeric))
+  constraint a_rollup_is_of_a_minute_or_an_hour CHECK ((minutes = ANY (ARRAY[1, 60])))
+  constraint rollup_pkey PRIMARY KEY (tenant_id, minutes, class, at)
+  CREATE INDEX rollup_age ON public.rollup USING btree (minutes, at)
+  CREATE UNIQUE INDEX rollup_pkey ON public.rollup USING btree (tenant_id, minutes, class, at)
+
+table rollup_delta with (autovacuum_vacuum_cost_delay=1, autovacuum_vacuum_scale_factor=0.05)
+  column at timestamp with time zone not null
   column tenant_id uuid not null
   column class text not null
-  column minute_at timestamp with time zone not null
   column started integer not null default 0
   column succeeded integer not null default 0
   column failed integer not null default 0
   column canceled integer not null default 0
-  column lateness integer[] not null default '{}'::integer[]
-  constraint rollup_minute_pkey PRIMARY KEY (tenant_id, class, minute_at)
-  CREATE UNIQUE INDEX rollup_minute_pkey ON public.rollup_minute USING btree (tenant_id, class, minute_at)
+  column skipped integer not null default 0
+  column retried integer not null default 0
+  column lateness smallint[] not null default '{}'::smallint[]
+  CREATE INDEX rollup_delta_age ON public.rollup_delta USING btree (at)
 
 partitioned table run by RANGE (scheduled_at)
   column id uuid not null

@@ -11,6 +11,7 @@ import { createOperationsDriver } from "../../loops/operations.ts";
 import { createRangeCounter } from "../../loops/range-counter.ts";
 import { createReconciler } from "../../loops/reconciler.ts";
 import { createReplanner } from "../../loops/replanner.ts";
+import { createDeadLetterKeeper } from "../../loops/upkeep/dead-letter-keeper.ts";
 import { createRollupFolder } from "../../loops/upkeep/rollup-folder.ts";
 import { createRollupKeeper } from "../../loops/upkeep/rollup-keeper.ts";
 import { createDeadLetterKeeper } from "../../loops/upkeep/dead-letter-keeper.ts";

@@ -15,13 +15,15 @@ const HOLD = sql(
                      order by scheduled_at, id for update)
    update live_run l set held_by = 'pause' from waiting w where l.id = w.id`,
 );
-// What a backfill made waits as that again: nothing takes its place (domain/overlap.ts).
+// What a person asked for waits as that again: nothing takes its place (domain/overlap.ts). A run that waits and was tried
+// before is a replayed one: nothing else goes back behind others.
 const RELEASE = sql(
   "waiting_release",
   `with held as (select id from live_run where schedule_id = $1 and state = 'blocked' and held_by = 'pause'
                   order by scheduled_at, id for update)
    update live_run l
-      set held_by = case when exists (select from run r where r.scheduled_at = l.scheduled_at and r.id = l.id
+      set held_by = case when l.attempt > 0
+                           or exists (select from run r where r.scheduled_at = l.scheduled_at and r.id = l.id
                                                           and r.trigger = 'backfill') then 'replay' else 'overlap' end
      from held h where l.id = h.id`,
 );

@@ -42,6 +42,10 @@ const LOCK_SKIPPING = sql(
   `select ${COLUMNS} from schedule_cursor where schedule_id = any($1::uuid[]) order by schedule_id
       for update skip locked`,
 );
+const LOCK_MANY = sql(
+  "cursors_lock_many",
+  `select ${COLUMNS} from schedule_cursor where schedule_id = any($1::uuid[]) order by schedule_id for update`,
+);
 const READ = sql("cursors_read", `select ${COLUMNS} from schedule_cursor where schedule_id = $1`);
 const LOCK = sql("cursors_lock", `select ${COLUMNS} from schedule_cursor where schedule_id = $1 for update`);
 
@@ -98,6 +102,11 @@ const SET_STATUS = sql(
 
 export function lockCursorsSkipping(tx: Queryable, scheduleIds: readonly Uuid[]): Promise<CursorRow[]> {
   return tx.query<CursorRow>(LOCK_SKIPPING, [scheduleIds]);
+}
+
+/** By id, waiting. */
+export function lockCursors(tx: Queryable, scheduleIds: readonly Uuid[]): Promise<CursorRow[]> {
+  return tx.query<CursorRow>(LOCK_MANY, [scheduleIds]);
 }
 
 /** For who only looks: what it says may have changed by the time it is used. */

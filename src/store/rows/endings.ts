@@ -52,15 +52,15 @@ const DELETE_LIVE = sql("endings_delete_live", "delete from live_run where id = 
 const DEAD_LETTERS = sql(
   "endings_insert_dead_letters",
   `insert into dead_letter (run_id, scheduled_at, tenant_id, schedule_id, class, reason, fingerprint, attempts,
-                            error_message, created_at)
-   select run_id, scheduled_at, tenant_id, schedule_id, class, reason, fingerprint, attempts, error_message, $10
+                            error_code, error_message, created_at)
+   select run_id, scheduled_at, tenant_id, schedule_id, class, reason, fingerprint, attempts, error_code, error_message, $11
      from unnest($1::uuid[], $2::timestamptz[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::int[],
-                 $9::text[])
-       as d (run_id, scheduled_at, tenant_id, schedule_id, class, reason, fingerprint, attempts, error_message)
+                 $9::text[], $10::text[])
+       as d (run_id, scheduled_at, tenant_id, schedule_id, class, reason, fingerprint, attempts, error_code, error_message)
    on conflict (run_id) do update
       set reason = excluded.reason, fingerprint = excluded.fingerprint, attempts = excluded.attempts,
-          error_message = excluded.error_message, created_at = excluded.created_at, resolved_at = null,
-          resolution = null, resolved_by = null`,
+          error_code = excluded.error_code, error_message = excluded.error_message, created_at = excluded.created_at,
+          resolved_at = null, resolution = null, resolved_by = null`,
 );
 const CLOSE_ATTEMPTS = sql(
   "endings_close_attempts",
@@ -107,9 +107,12 @@ export type DeadLetter = {
   reason: string;
   fingerprint: string;
   attempts: number;
+  /** Null: nothing was said of the failure but its reason. */
+  code: string | null;
   message: string;
 };
 
+/** A run that was replayed and fails again has its letter opened anew; what was decided before is on record. */
 export async function insertDeadLetters(tx: Queryable, letters: readonly DeadLetter[], nowAt: Instant): Promise<void> {
   if (letters.length === 0) return;
   await tx.query(DEAD_LETTERS, [
@@ -121,6 +124,7 @@ export async function insertDeadLetters(tx: Queryable, letters: readonly DeadLet
     letters.map((letter) => letter.reason),
     letters.map((letter) => letter.fingerprint),
     letters.map((letter) => letter.attempts),
+    letters.map((letter) => letter.code),
     letters.map((letter) => letter.message),
     instantText(nowAt),
   ]);

@@ -18,13 +18,14 @@ export type OperationRow = {
   total: number | null;
   pace_per_second: number | null;
   actor: string;
+  reason: string | null;
   tries: number;
   tally: Tally;
   message: string | null;
 };
 
 const COLUMNS = `id, tenant_id, schedule_id, kind, state, arguments, cursor, done::float8 as done, failed::float8 as failed,
-  total::float8 as total, pace_per_second, actor, tries, tally, message`;
+  total::float8 as total, pace_per_second, actor, reason, tries, tally, message`;
 const OPEN = "state in ('pending', 'working')";
 
 const INSERT = sql(
