@@ -1,14 +1,10 @@
 import type pg from "pg";
 import type { Uuid } from "../../src/kernel/ids.ts";
 import type { Queryable } from "../../src/store/database.ts";
-import {
-  CHAINS_HOLD,
-  findBrokenChains,
-  findUnfitGuards,
-  GUARDS_FIT,
-  INVARIANTS,
-  type Invariant,
-} from "../../src/store/invariants.ts";
+import { CHAINS_HOLD, findBrokenChains } from "../../src/store/invariants/chains.ts";
+import { findUnfitGuards, GUARDS_FIT } from "../../src/store/invariants/guards.ts";
+import type { Invariant } from "../../src/store/invariants/invariant.ts";
+import { INVARIANTS } from "../../src/store/invariants/invariants.ts";
 
 /**
  * The seven invariants of the protocol, as far as the tables tell, `but` those of these names. Throws with the first few
@@ -19,9 +15,15 @@ export async function checkInvariants(admin: pg.Pool, but: readonly string[] = [
     "select coalesce(array_agg(schedule_id), '{}') as ids from schedule_cursor",
   );
   const ids = rows[0]!.ids;
-  const parameters: Readonly<Record<Invariant["over"], readonly unknown[]>> = {
+  const everything: Readonly<Record<Invariant["over"], readonly unknown[]>> = {
     schedules: [ids],
-    period: ["1970-01-01Z", "9999-01-01Z"],
+    starts: [ids, null, null],
+    runs: [
+      "1970-01-01Z",
+      "9999-01-01Z",
+      "00000000-0000-0000-0000-000000000000",
+      "ffffffff-ffff-ffff-ffff-ffffffffffff",
+    ],
     moment: [],
   };
   const db: Queryable = {
@@ -30,7 +32,7 @@ export async function checkInvariants(admin: pg.Pool, but: readonly string[] = [
   };
   for (const { name, over, statement } of INVARIANTS) {
     if (but.includes(name)) continue;
-    const broken = await db.query(statement, parameters[over]);
+    const broken = await db.query(statement, everything[over]);
     if (broken.length > 0) throw new Error(`invariant broken: ${name}: ${show(broken)}`);
   }
   const broken = await inSnapshot(admin, (at) => findBrokenChains(at, ids));

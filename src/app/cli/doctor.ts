@@ -4,44 +4,68 @@ import type { Config } from "../config.ts";
 import type { Diagnosis } from "../doctor/doctor.ts";
 import type { Act } from "./act.ts";
 import { printJson, printLine, visible } from "./print.ts";
+import { UsageError } from "./usage.ts";
 
 const EXIT_OF = { ok: 0, findings: 1, unknown: 2 } as const;
 type Outcome = keyof typeof EXIT_OF;
+
+type Options = { json?: boolean; quiet?: boolean; only?: string[] };
 
 export function doctorCommand(program: Command, act: Act): void {
   program
     .command("doctor")
     .description("examine an installation, and say what to do")
     .option("--json", "print all diagnoses as JSON, one line")
+    .option("--quiet", "print only what is wrong, and nothing if all is well")
+    .option("--only <checks...>", "only these checks, by id or by how it begins (invariant, invariant-5)")
     .addHelpText(
       "after",
       `
-Looks at DATABASE_URL and REDIS_URL; without DATABASE_URL, at the running system of this checkout. It changes nothing.
-Exit codes: 0 all is well, 1 there are findings, 2 something could not be checked.`,
+Looks at DATABASE_URL and REDIS_URL; without DATABASE_URL, at the running system of this checkout. It changes nothing, and
+may run beside everything else at any time.
+Exit codes: 0 all is well, 1 there are findings, 2 something could not be checked (and nothing was found).
+
+Examples:
+  punctual doctor
+  punctual doctor --quiet                     in cron: mail comes only when something is wrong
+  punctual doctor --only invariant --json     the promises alone, in CI`,
     )
     .action(
-      act(async (config, options: { json?: boolean }) => {
-        const diagnoses = await diagnose(config, options.json ? () => {} : printDiagnosis);
+      act(async (config, { json = false, quiet = false, only = [] }: Options) => {
+        const tell = json ? () => {} : quiet ? printIfWrong : printDiagnosis;
+        const diagnoses = await diagnose(config, tell, only);
         const outcome = outcomeOf(diagnoses);
-        if (options.json) printJson(storable({ outcome, checks: diagnoses }));
-        else printLine(summaryOf(outcome, diagnoses));
+        if (json) printJson(storable({ outcome, checks: quiet ? diagnoses.filter(isWrong) : diagnoses }));
+        else if (!quiet || outcome !== "ok") printLine(summaryOf(outcome, diagnoses));
         return EXIT_OF[outcome];
       }),
     );
 }
 
-async function diagnose(config: Config, tell: (diagnosis: Diagnosis) => void): Promise<Diagnosis[]> {
+async function diagnose(
+  config: Config,
+  tell: (diagnosis: Diagnosis) => void,
+  only: readonly string[],
+): Promise<Diagnosis[]> {
   // Loaded when asked for, so that asking the API stays quick.
   const { callPatient } = await import("../doctor/patient.ts");
-  const { examine } = await import("../doctor/doctor.ts");
+  const { CHECK_IDS, examine, isNamed, remedyOf } = await import("../doctor/doctor.ts");
+  const unknown = only.find((name) => !CHECK_IDS.some((id) => isNamed(id, [name])));
+  if (unknown !== undefined) {
+    throw new UsageError(
+      `--only: found "${unknown}"; allowed: ${CHECK_IDS.join(", ")}, or how several begin (invariant, invariant-5)`,
+    );
+  }
   try {
     const patient = await callPatient(config);
-    return await examine(patient, tell).finally(() => patient.release());
+    return await examine(patient, tell, only).finally(() => patient.release());
   } catch (error) {
     const diagnosis: Diagnosis = {
+      id: "installation",
       check: "the installation to examine",
       status: "failed",
       sentence: messageOf(error),
+      todo: remedyOf(error),
     };
     tell(diagnosis);
     return [diagnosis];
@@ -54,12 +78,22 @@ function outcomeOf(diagnoses: readonly Diagnosis[]): Outcome {
 }
 
 const LABELS = { ok: "ok      ", skipped: "skipped ", finding: "FINDING ", failed: "UNKNOWN " } as const;
+const INDENT = " ".repeat(9);
+
+function isWrong({ status }: Diagnosis): boolean {
+  return status === "finding" || status === "failed";
+}
+
+function printIfWrong(diagnosis: Diagnosis): void {
+  if (isWrong(diagnosis)) printDiagnosis(diagnosis);
+}
 
 function printDiagnosis(diagnosis: Diagnosis): void {
   printLine(visible(`${LABELS[diagnosis.status]} ${diagnosis.check}: ${diagnosis.sentence}`));
+  if (diagnosis.status === "finding") printLine(visible(`${INDENT}so: ${diagnosis.consequence}`));
+  if ("todo" in diagnosis) printLine(visible(`${INDENT}do: ${diagnosis.todo}`));
   if (diagnosis.status !== "finding") return;
-  printLine(visible(`         do: ${diagnosis.todo}`));
-  for (const row of diagnosis.rows ?? []) printLine(visible(`         ${JSON.stringify(storable(row))}`));
+  for (const row of diagnosis.rows ?? []) printLine(visible(`${INDENT}${JSON.stringify(storable(row))}`));
 }
 
 function summaryOf(outcome: Outcome, diagnoses: readonly Diagnosis[]): string {

@@ -18,18 +18,25 @@ export type Patient = {
   now(): Promise<Instant>;
 };
 
-/** `finding`: something is wrong, and somebody can do something about it. `skipped`: there is nothing to look at here. */
-export type Verdict =
-  | { status: "ok" | "skipped"; sentence: string }
-  | { status: "finding"; sentence: string; todo: string; rows?: readonly unknown[] };
+/** What is wrong, what comes of it, and what puts it right: a sentence each. */
+export type Finding = {
+  status: "finding";
+  sentence: string;
+  consequence: string;
+  todo: string;
+  rows?: readonly unknown[];
+};
 
-/** One look at the patient. It changes nothing. What it throws means that it could not look. */
-export type Check = { name: string; examine(patient: Patient): Promise<Verdict> };
+/** `finding`: something is wrong, and somebody can do something about it. `skipped`: there is nothing to look at here. */
+export type Verdict = { status: "ok" | "skipped"; sentence: string } | Finding;
+
+/** One look at the patient. It changes nothing. What it throws means that it could not look. `id` is what `--only` names. */
+export type Check = { id: string; name: string; examine(patient: Patient): Promise<Verdict> };
 
 export const ok = (sentence: string): Verdict => ({ status: "ok", sentence });
 export const skipped = (sentence: string): Verdict => ({ status: "skipped", sentence });
-export function finding(sentence: string, todo: string, rows?: readonly unknown[]): Verdict {
-  return { status: "finding", sentence, todo, ...(rows === undefined ? {} : { rows }) };
+export function finding(sentence: string, consequence: string, todo: string, rows?: readonly unknown[]): Verdict {
+  return { status: "finding", sentence, consequence, todo, ...(rows === undefined ? {} : { rows }) };
 }
 
 /** `90 s`, `12 min`, `3 h`: how long something has been wrong. */

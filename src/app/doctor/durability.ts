@@ -14,13 +14,15 @@ const SAFE: Readonly<Record<string, readonly string[]>> = {
 };
 
 export const durabilityCheck: Check = {
+  id: "durability",
   name: "a commit that was answered survives a crash",
   async examine({ db }) {
     const settings = await db.query<{ name: string; setting: string }>(READ);
     const weak = settings.filter(({ name, setting }) => !SAFE[name]?.includes(setting));
     if (weak.length === 0) return ok(settings.map(({ name, setting }) => `${name} ${setting}`).join(", "));
     return finding(
-      `${weak.map(({ name, setting }) => `${name} is ${setting}`).join(", ")}: a crash may lose what was promised`,
+      `${weak.map(({ name, setting }) => `${name} is ${setting}`).join(", ")}`,
+      "a crash of the server may take back a run, a result or a fence that was already answered",
       `set ${weak.map(({ name }) => `${name} = on`).join(" and ")}, for this database and its role too`,
       weak,
     );

@@ -1,10 +1,13 @@
 import { readServer } from "../../authority/server.ts";
 import { PunctualError } from "../../kernel/errors.ts";
-import { type Check, finding, ok } from "./check.ts";
+import { type Check, finding, ok, skipped } from "./check.ts";
+import { isStandby } from "./standby.ts";
 
 export const epochCheck: Check = {
+  id: "server",
   name: "the server is the one that was recorded",
   async examine({ db }) {
+    if (await isStandby(db)) return skipped("a standby is asked: its timeline is not told while it follows another");
     try {
       const { epoch } = await readServer(db, 0);
       return ok(`epoch ${epoch}, same system and timeline`);
@@ -12,7 +15,7 @@ export const epochCheck: Check = {
       if (!(error instanceof PunctualError)) throw error;
       const todo =
         error.code === "not-migrated" ? "run `punctual migrate`" : "run `punctual recover` before work goes on";
-      return finding(error.message, todo, [error.details]);
+      return finding(error.message, "no work is given out and no effect is sent", todo, [error.details]);
     }
   },
 };

@@ -8,12 +8,14 @@ const READ = sql(
 );
 
 export const faultsCheck: Check = {
+  id: "rules",
   name: "every rule can be computed",
   async examine({ careful }) {
     const rows = await careful.query(READ);
     if (rows.length === 0) return ok("no schedule has a fault");
     return finding(
-      "schedules have rules that cannot be computed, so they have no next instant",
+      "schedules have rules that cannot be computed",
+      "they have no next instant and make no runs",
       "revise these schedules, or bring back the zone or syntax they name; they are tried again every minute",
       rows,
     );

@@ -15,6 +15,7 @@ const READ = sql(
 );
 
 export const outboxCheck: Check = {
+  id: "outbox",
   name: "what can start is dispatched",
   async examine({ careful }) {
     const [row] = await careful.query<{ now: Instant; available_at: Instant }>(READ);
@@ -23,6 +24,7 @@ export const outboxCheck: Check = {
     if (lateMs < LATE_MS) return ok(`the oldest outbox row waits for ${showAge(lateMs)}`);
     return finding(
       `an outbox row that could start waits for ${showAge(lateMs)}`,
+      "its runs start late, or not at all",
       "see that a worker is alive with free slots and, with Redis, a relay and a sweeper; read their logs",
       [row],
     );

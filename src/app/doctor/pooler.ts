@@ -10,6 +10,7 @@ const PROBES = 40;
  * forgets prepared statements between transactions.
  */
 export const poolerCheck: Check = {
+  id: "pooler",
   name: "a pooler in between keeps prepared statements",
   async examine(patient) {
     const [row] = await patient.db.query<{ port: number | null }>(READ_PORT);
@@ -19,6 +20,7 @@ export const poolerCheck: Check = {
     if (reason === undefined) return ok(`something listens on ${port} for the server on ${row!.port}, and keeps them`);
     return finding(
       `what listens on port ${port} is not the server (port ${row!.port}) and loses prepared statements: ${reason}`,
+      "every process fails now and then, and works slowly",
       "use PgBouncer 1.21 or newer with max_prepared_statements above 0, or no pooler",
     );
   },

@@ -6,6 +6,7 @@ import { type Check, finding, ok, showAge, skipped } from "./check.ts";
 const WALK_MS = 3_600_000;
 
 export const tzDataCheck: Check = {
+  id: "tz-data",
   name: "the tz database is whole",
   async examine({ db, config, now }) {
     const versions = await listTzVersions(db);
@@ -14,7 +15,8 @@ export const tzDataCheck: Check = {
     const { version } = adopted;
     if (versions.find((one) => one.version === version)?.isWhole !== true) {
       return finding(
-        `the bytes of ${version}, which is adopted, are not those that were written: no process can start`,
+        `the bytes of ${version}, which is adopted, are not those that were written`,
+        "no process can start",
         "restore that row of tz_data from a backup, or `punctual calendar adopt` another version",
       );
     }
@@ -22,6 +24,7 @@ export const tzDataCheck: Check = {
     if (openMs > WALK_MS) {
       return finding(
         `${version} was adopted ${showAge(openMs)} ago, and not every schedule has been looked at since`,
+        "schedules in changed zones may run by the old rules until they are touched",
         "see that a sweeper is alive and read its log",
       );
     }

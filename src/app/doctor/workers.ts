@@ -10,17 +10,19 @@ const WAITING = sql(
 );
 
 export const workersCheck: Check = {
+  id: "workers",
   name: "a worker is alive for what waits",
   async examine({ db, careful }) {
     const slots = (await countLiveSlots(db)).filter((one) => one.slots > 0);
     const waiting = await careful.query<{ class: string; runs: number }>(WAITING);
     const unserved = waiting.filter((one) => !slots.some((slot) => slot.class === one.class));
     if (slots.length === 0) {
-      return finding("no worker is alive: nothing that is due starts", "start `punctual worker`", waiting);
+      return finding("no worker is alive", "nothing that is due starts", "start `punctual worker`", waiting);
     }
     if (unserved.length > 0) {
       return finding(
         `runs of class ${unserved.map((one) => one.class).join(", ")} wait, and no living worker has slots for them`,
+        "these runs do not start",
         "start a worker with slots for the class (PUNCTUAL_SLOTS_SHORT, _LONG, _MEMORY)",
         unserved,
       );

@@ -1,0 +1,39 @@
+import type { Uuid } from "../../kernel/ids.ts";
+import { sql } from "../../store/database.ts";
+import { lockLiveRunsAndSiblings } from "../../store/rows/live-runs.ts";
+import { announce } from "../announce.ts";
+import { type Departure, depart } from "../attempts/depart.ts";
+import type { Authority } from "../authority.ts";
+
+const FIND = sql(
+  "missed_starts_find",
+  `select id from live_run
+    where start_deadline < clock_timestamp() and attempt = 0 and state in ('queued', 'blocked') limit $1`,
+);
+
+/**
+ * Ends runs that have not started by their start deadline. A claim ends them too, but nobody claims what is blocked, or at
+ * its tenant's limit, or of a class that no worker has slots for.
+ * Locks   live runs (two rounds); then blocked siblings.
+ * Time    authority time, after the locks: whoever has started meanwhile goes on.
+ * Writes  run, live_run, outbox (the oldest blocked sibling). Replay: nothing.
+ */
+export async function endMissedStarts(authority: Authority, limit: number): Promise<number> {
+  const ids = (await authority.db.query<{ id: Uuid }>(FIND, [limit])).map((row) => row.id);
+  if (ids.length === 0) return 0;
+  const done = await authority.transact("miss-starts", async (tx) => {
+    const live = await lockLiveRunsAndSiblings(tx, ids);
+    await authority.faults.reach("miss-starts:locked");
+    const nowAt = await tx.authorityNow();
+    const departures = [...live.values()].flatMap((run): Departure[] => {
+      const isLate = run.attempt === 0 && run.start_deadline !== null && run.start_deadline < nowAt;
+      if (!isLate || run.state === "running") return [];
+      if (run.cancel_requested_at !== null) return [{ kind: "end", run, state: "canceled" }];
+      return [{ kind: "end", run, state: "skipped", skipReason: "start-deadline" }];
+    });
+    const intents = await depart(tx, departures, nowAt);
+    return { departures, intents, nowAt };
+  });
+  announce(authority, done);
+  return done.departures.length;
+}
