@@ -1,7 +1,8 @@
 import type { ComponentStatus, HealthProbe } from "../api/health-probe.ts";
 import { readEpoch } from "../authority/dispatch/published.ts";
 import { readRedisFindings } from "../hints/findings.ts";
-import { messageOf } from "../kernel/errors.ts";
+import { findDoubts, showDoubts } from "../authority/recovery/doubts.ts";
+import { messageOf, PunctualError } from "../kernel/errors.ts";
 import type { Core } from "./core.ts";
 
 /** Whether this process can serve, and how its neighbours are. */
@@ -22,7 +23,8 @@ export function createHealthProbe(core: Core): HealthProbe {
       await readEpoch(core.authority);
       return undefined;
     } catch (error) {
-      return messageOf(error);
+      if (!(error instanceof PunctualError) || error.code !== "recovery-needed") return messageOf(error);
+      return `${messageOf(error)}; ${showDoubts(await findDoubts(core.authority.db))}`;
     }
   }
 

@@ -53,7 +53,7 @@ export type World = {
   claimAll(worker?: string, slots?: number): Promise<Grant[]>;
   claim(
     rows: readonly bigint[],
-    options?: { worker?: string; slots?: number; claimId?: Uuid; repeated?: boolean },
+    options?: { worker?: string; slots?: number; claimId?: Uuid; repeated?: boolean; epoch?: number },
   ): Promise<ClaimOutcome>;
   complete(grant: Grant, text?: string): Promise<{ kind: string }>;
   stage(grant: Grant, text: string): Promise<{ objectId: Uuid; sha256: string }>;
@@ -106,9 +106,15 @@ export function definitionOf(change: Record<string, unknown> = {}): Definition {
 }
 
 export async function createWorld(
-  options: { settings?: Partial<AuthoritySettings>; signals?: Signals } = {},
+  options: {
+    settings?: Partial<AuthoritySettings>;
+    signals?: Signals;
+    /** A migrated database on some other server, with the tenant of another world where it is a copy of that. */
+    copy?: { url: string; tenantId?: Uuid };
+  } = {},
 ): Promise<World> {
-  const database = await createTestDatabase();
+  const database =
+    options.copy === undefined ? await createTestDatabase() : { url: options.copy.url, drop: async () => undefined };
   const admin = new pg.Pool({ connectionString: database.url, max: 6 });
   // A pool has ended before its sockets have; dropping the database then cuts them, which is no news.
   admin.on("connect", (client) => client.on("error", () => undefined));
@@ -152,7 +158,7 @@ export async function createWorld(
     await admin.query("insert into tenant (id, name) values ($1, $2)", [id, name]);
     return id;
   }
-  const tenantId = await newTenant("acme");
+  const tenantId = options.copy?.tenantId ?? (await newTenant("acme"));
 
   const world: World = {
     authority,
@@ -207,7 +213,7 @@ export async function createWorld(
         claimId: claim.claimId ?? randomUUID(),
         worker: claim.worker ?? "worker-a",
         slots: { short: claim.slots ?? 1000, long: 1000, memory: 1000 },
-        hints: rows.map((rowId) => ({ rowId, epoch: 1 })),
+        hints: rows.map((rowId) => ({ rowId, epoch: claim.epoch ?? 1 })),
         repeated: claim.repeated ?? false,
       });
     },

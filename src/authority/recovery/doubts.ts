@@ -48,3 +48,9 @@ export function differencesOf(recorded: Identity, here: Identity): Difference[] 
   if (recorded.databaseId !== null && recorded.databaseId !== here.databaseId) differs.push("database");
   return differs;
 }
+
+/** `3 runs and 1 effect are in doubt`. */
+export function showDoubts({ runs, effects, isCapped }: Doubts): string {
+  const count = (n: number, what: string) => `${n} ${what}${n === 1 ? "" : "s"}`;
+  return `${count(runs.length, "run")} and ${count(effects.length, "effect")}${isCapped ? " or more" : ""} are in doubt`;
+}
