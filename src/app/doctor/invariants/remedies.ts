@@ -71,6 +71,6 @@ export const REMEDIES: Readonly<Record<InvariantId, Remedy>> = {
   },
   effects: {
     consequence: "something was sent, or will be, for a result that was not accepted",
-    todo: `\`punctual effects\` shows whether it was sent; ${REPORT}`,
+    todo: `\`GET /v1/effects\` shows whether it was sent; ${REPORT}`,
   },
 };
