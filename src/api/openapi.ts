@@ -58,6 +58,7 @@ export function createOpenApi(routes: readonly Route[], info: { version: string;
       { name: "schedules", description: "What is to run, and when" },
       { name: "calendars", description: "Days on which schedules do not run" },
       { name: "runs", description: "What ran, runs and will run" },
+      { name: "dead-letters", description: "Runs that were given up, until a person has decided about them" },
       {
         name: "operations",
         description: "Long work on many runs, with a row of its own: how far it is, and how to end it",

@@ -88,9 +88,24 @@ export const PROBLEMS = {
     "The schedule's overlap policy refuses another open run",
     "Wait for the open run to end, or cancel it. The request key is not used up.",
   ),
+  "run-not-failed": refuse(
+    409,
+    "The run is not one that was given up",
+    "`state` says how it stands: it was replayed already, or has ended otherwise.",
+  ),
+  "dead-letter-replayed": refuse(
+    409,
+    "The run was opened again already",
+    "`GET /v1/dead-letters/:runId` says by whom. The run can be canceled while it is open.",
+  ),
   "run-ended": refuse(409, "The run has ended already", "`state` says how."),
   "operation-ended": refuse(409, "The operation has ended already", "`state` says how."),
   "result-expired": refuse(410, "The result was removed by retention", "The history stays; the bytes are gone."),
+  "history-removed": refuse(
+    410,
+    "The run is older than the history that is kept",
+    "It cannot run under its old identity any more. Dismiss the dead letter; `POST /v1/schedules/:id/backfill` and run-now make new runs.",
+  ),
   "body-too-large": refuse(413, "The body is larger than 1 MiB", "Send less at once."),
   "payload-too-large": refuse(
     413,

@@ -4,6 +4,13 @@ import { getCalendarRoute } from "./routes/calendars/get.ts";
 import { listCalendarsRoute } from "./routes/calendars/list.ts";
 import { putCalendarRoute } from "./routes/calendars/put.ts";
 import { listCalendarVersionsRoute } from "./routes/calendars/versions.ts";
+import { dismissDeadLetterRoute } from "./routes/dead-letters/dismiss.ts";
+import { getDeadLetterRoute } from "./routes/dead-letters/get.ts";
+import { groupDeadLettersRoute } from "./routes/dead-letters/groups.ts";
+import { listDeadLettersRoute } from "./routes/dead-letters/list.ts";
+import { dismissDeadLettersRoute, replayDeadLettersRoute } from "./routes/dead-letters/many.ts";
+import { listDeadLettersOfScheduleRoute } from "./routes/dead-letters/of-schedule.ts";
+import { replayDeadLetterRoute } from "./routes/dead-letters/replay.ts";
 import { cancelOperationRoute } from "./routes/operations/cancel.ts";
 import { getOperationRoute } from "./routes/operations/get.ts";
 import { listOperationsRoute } from "./routes/operations/list.ts";
@@ -65,6 +72,14 @@ export const ROUTES: readonly Route[] = [
   getResultRoute,
   getObjectRoute,
   cancelRunRoute,
+  listDeadLettersRoute,
+  listDeadLettersOfScheduleRoute,
+  groupDeadLettersRoute,
+  getDeadLetterRoute,
+  dismissDeadLetterRoute,
+  replayDeadLetterRoute,
+  replayDeadLettersRoute,
+  dismissDeadLettersRoute,
   backfillRoute,
   listOperationsRoute,
   getOperationRoute,

@@ -6,7 +6,13 @@ import { showValue } from "./issues.ts";
  * What a key creates is part of it: the same text on two routes is two keys. Run-now needs no prefix: its scope is the
  * schedule.
  */
-export type KeyPurpose = "schedule" | "run" | "run-now" | "backfill";
+export type KeyPurpose =
+  | "schedule"
+  | "run"
+  | "run-now"
+  | "backfill"
+  | "replay"
+  | `dead-letters.${"replay" | "dismiss"}`;
 
 export function storedKey(purpose: KeyPurpose, key: string): string {
   return purpose === "run-now" ? key : `${purpose}:${key}`;

@@ -9,12 +9,12 @@ import { BACKFILL_PLAN, OPERATION } from "../examples.ts";
 import { shownInstant } from "../input/fields.ts";
 import { showInstant, showInstantOrNull } from "./instant.ts";
 
-const countsSchema = z.record(z.string(), z.int());
+export const countsSchema = z.record(z.string(), z.int());
 
 export const operationSchema = z
   .strictObject({
     operationId: z.string(),
-    kind: z.string().describe("`backfill`; more kinds will come"),
+    kind: z.string().describe("`backfill`, `replay` or `dismiss` (of many dead letters); more kinds will come"),
     scheduleId: z.string().nullable(),
     state: z.enum(OPERATION_STATES),
     arguments: z.record(z.string(), z.unknown()).describe("What was asked for; the kind's own fields"),
@@ -60,14 +60,15 @@ export function presentOperation(view: OperationView): z.output<typeof operation
 /** Kinds keep the bounds of a period as epoch ms; people read them. */
 function showArguments(given: Record<string, unknown>): Record<string, unknown> {
   const shown = { ...given };
-  for (const name of ["from", "to"]) {
+  if (typeof shown.scheduleId === "string") shown.scheduleId = showId("sch", shown.scheduleId);
+  for (const name of ["from", "to", "until"]) {
     const value = shown[name];
     if (typeof value === "number") shown[name] = showInstant(value);
   }
   return shown;
 }
 
-const countSchema = z.strictObject({
+export const countSchema = z.strictObject({
   value: z.int(),
   capped: z.boolean().describe("There are at least so many; counting stopped"),
 });

@@ -14,7 +14,6 @@ import { createReplanner } from "../../loops/replanner.ts";
 import { createDeadLetterKeeper } from "../../loops/upkeep/dead-letter-keeper.ts";
 import { createRollupFolder } from "../../loops/upkeep/rollup-folder.ts";
 import { createRollupKeeper } from "../../loops/upkeep/rollup-keeper.ts";
-import { createDeadLetterKeeper } from "../../loops/upkeep/dead-letter-keeper.ts";
 import { createObjectCleaner } from "../../loops/objects/object-cleaner.ts";
 import { createStoreCleaner } from "../../loops/objects/store-cleaner.ts";
 import type { Core } from "../core.ts";

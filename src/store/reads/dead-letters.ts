@@ -1,7 +1,7 @@
 import type { LetterFilter, LetterState, Resolution } from "../../domain/dead-letters.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import { PunctualError } from "../../kernel/errors.ts";
-import type { Uuid } from "../../kernel/ids.ts";
+import { instantOf, type Uuid } from "../../kernel/ids.ts";
 import { type Database, isStatementTimeout, type Queryable, sql } from "../database.ts";
 import { instantText } from "../values.ts";
 
@@ -220,4 +220,14 @@ const PROSPECTS = sql(
 export async function readProspects(db: Queryable, runIds: readonly Uuid[]): Promise<Record<string, number>> {
   const rows = await db.query<{ kind: string; count: number }>(PROSPECTS, [runIds]);
   return Object.fromEntries(rows.map((row) => [row.kind, row.count]));
+}
+
+const OWN_PAYLOAD = sql(
+  "read_letter_own_payload",
+  "select 1 from run where scheduled_at = $2::timestamptz and id = $1 and payload is not null",
+);
+
+/** Whether the run brought its payload along, instead of having its revision's. */
+export async function hasOwnPayload(db: Queryable, runId: Uuid): Promise<boolean> {
+  return (await db.query(OWN_PAYLOAD, [runId, instantText(instantOf(runId))])).length === 1;
 }
