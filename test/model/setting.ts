@@ -22,6 +22,10 @@ export type Setting = {
   crashAt(point: string): () => boolean;
   /** The next commit is done, but its caller hears that the outcome is unknown. Answers whether one was, and disarms. */
   loseReply(): () => boolean;
+  /** The next transaction dies with everything written. Answers whether one has, and disarms. */
+  crashAtCommit(): () => boolean;
+  /** As a failover: all connections break when the next transaction is about to commit. Answers whether they did, and disarms. */
+  cutAtCommit(): () => boolean;
   close(): Promise<void>;
 };
 
@@ -34,6 +38,9 @@ const CLOCK = `
   create function model.clock_timestamp() returns timestamptz language plpgsql volatile as
     'begin return (select at from model.clock); end';`;
 
+const CUT =
+  "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'model'";
+
 const tz = loadBundledTzData();
 
 export async function createSetting(world: World): Promise<Setting> {
@@ -43,9 +50,24 @@ export async function createSetting(world: World): Promise<Setting> {
   url.searchParams.set("options", "-c search_path=model,public,pg_catalog");
   let crashPoint: string | undefined;
   let crashed = false;
-  let losing = false;
-  let lost = false;
+  let atCommit: "lose" | "crash" | "cut" | undefined;
+  let happened = false;
   const databases: { close(): Promise<void> }[] = [];
+
+  function occurs(what: typeof atCommit): boolean {
+    if (atCommit !== what) return false;
+    atCommit = undefined;
+    happened = true;
+    return true;
+  }
+  function arm(what: typeof atCommit): () => boolean {
+    atCommit = what;
+    happened = false;
+    return () => {
+      atCommit = undefined;
+      return happened;
+    };
+  }
 
   function createProcess(): Authority {
     const db = createDatabase({
@@ -60,11 +82,14 @@ export async function createSetting(world: World): Promise<Setting> {
       db: {
         ...db,
         async transact(options, work) {
-          const result = await db.transact(options, work);
-          if (!losing) return result;
-          losing = false;
-          lost = true;
-          throw outcomeUnknown("the reply was lost", new Error("lost by the test"));
+          const result = await db.transact(options, async (tx) => {
+            const written = await work(tx);
+            if (occurs("crash")) throw new Crash("crashed at its commit");
+            if (occurs("cut")) await world.admin.query(CUT);
+            return written;
+          });
+          if (occurs("lose")) throw outcomeUnknown("the reply was lost", new Error("lost by the test"));
+          return result;
         },
       },
       clock: systemClock,
@@ -108,14 +133,9 @@ export async function createSetting(world: World): Promise<Setting> {
         return crashed;
       };
     },
-    loseReply() {
-      losing = true;
-      lost = false;
-      return () => {
-        losing = false;
-        return lost;
-      };
-    },
+    loseReply: () => arm("lose"),
+    crashAtCommit: () => arm("crash"),
+    cutAtCommit: () => arm("cut"),
     async close() {
       await Promise.all(databases.map((one) => one.close()));
     },
