@@ -1,4 +1,4 @@
-import { messageOf } from "../kernel/errors.ts";
+import { messageOf, PunctualError } from "../kernel/errors.ts";
 import { storableText } from "../kernel/storable.ts";
 import type { StagedOutput } from "./context.ts";
 
@@ -69,6 +69,10 @@ const NO_MESSAGE = "The job failed without a message";
 /** The types of a JobFailure are promises of its caller only: a code may be an HTTP status, or missing. */
 function findDeclared(thrown: unknown): HandlerFailure | undefined {
   try {
+    // What we refused to take from the job: the same again would be refused again.
+    if (thrown instanceof PunctualError && thrown.actor === "caller" && !thrown.retryable) {
+      return { kind: "failed", transient: false, code: thrown.code, message: storableText(thrown.message) };
+    }
     if (!(thrown instanceof JobFailure)) return undefined;
     return {
       kind: "failed",

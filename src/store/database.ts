@@ -87,6 +87,11 @@ const WALKS = [
   "set local jit = off",
 ].join(";");
 const BEGIN = `begin;${WALKS}`;
+/** A process that is frozen, or cut off, in the middle of a transaction must not hold its rows: the server ends it, in the same time. */
+function beginOf({ deadlineMs, lockTimeoutMs }: TransactionOptions): string {
+  const patience = `set local idle_in_transaction_session_timeout = ${Math.ceil(deadlineMs)}`;
+  return lockTimeoutMs > 0 ? `${BEGIN};${patience};set local lock_timeout = ${lockTimeoutMs}` : `${BEGIN};${patience}`;
+}
 /** A page never sorts what it could read in order. */
 const BEGIN_READ = `begin read only;${WALKS};set local enable_bitmapscan = off;set local enable_sort = off`;
 
@@ -193,9 +198,7 @@ export function createDatabase(options: {
         authorityNow: async () => (await queryWith<{ now: Instant }>(client, AUTHORITY_NOW, []))[0]!.now,
       };
       try {
-        await client.query(
-          transaction.lockTimeoutMs > 0 ? `${BEGIN};set local lock_timeout = ${transaction.lockTimeoutMs}` : BEGIN,
-        );
+        await client.query(beginOf(transaction));
         const result = await work(tx);
         doubt.committing = true;
         const answer = await client.query("commit");

@@ -104,6 +104,19 @@ describe("attempts that do not succeed", () => {
     expect(await letter(grant.runId)).toMatchObject({ reason: "permanent", attempts: 1 });
   });
 
+  it("a code that the schedule declares hopeless ends the run at its first failure, also where it is the clock's word", async () => {
+    const { grant } = await running(world, retry({ nonRetryable: ["smtp-550", "lease-expired"] }));
+    expect(await fail(grant)).toMatchObject({ kind: "retrying" });
+    expect(await fail(await again(grant.runId), { code: "smtp-550" })).toEqual({
+      kind: "failed",
+      reason: "non-retryable",
+    });
+    expect(await letter(grant.runId)).toMatchObject({ reason: "non-retryable", attempts: 2 });
+    const silent = await running(world, retry({ nonRetryable: ["lease-expired"] }));
+    await expire(silent.grant.runId);
+    expect(await letter(silent.grant.runId)).toMatchObject({ reason: "non-retryable", attempts: 1 });
+  });
+
   it("retries end with the time they were given", async () => {
     const { grant } = await running(world, retry({ maxAttempts: 100, maxElapsedMs: 60_000 }));
     expect(await fail(grant, { retryAfterMs: 30_000 })).toMatchObject({ kind: "retrying" });

@@ -167,3 +167,42 @@ test("an output that was made while PostgreSQL was away is still accepted, if no
   expect(executions).toBe(1);
   expect(await attempts()).toEqual([{ n: 1, outcome: null }]);
 });
+
+test("a failure whose reply is lost is said again and was already told: one try is spent, and the next one comes", async () => {
+  await bear(1);
+  const lost = proxy.loseCommitOf("depart_to_retrying");
+  const attempted: number[] = [];
+  const node = await startWorker((ctx) => {
+    attempted.push(ctx.run.attempt);
+    if (ctx.run.attempt === 1) throw new Error("not yet");
+  });
+  await lost;
+  await allSucceed(world.admin, 1);
+  expect(await counted(node, "verb_faults", { verb: "fail" })).toBe(1);
+  expect(await counted(node, "verb_seconds", { verb: "fail" })).toBeGreaterThanOrEqual(2);
+  expect(await counted(node, "stale_completions", {})).toBe(0);
+  expect(attempted).toEqual([1, 2]);
+  expect(await attempts()).toEqual([
+    { n: 1, outcome: "failed" },
+    { n: 2, outcome: null },
+  ]);
+});
+
+test("a detachment whose reply is lost is said again, with the same deadline for the callback", async () => {
+  await bear(1);
+  const lost = proxy.loseCommitOf("leases_hand_over");
+  let executions = 0;
+  const node = await startWorker(() => {
+    executions++;
+    return { detached: { callbackWithinMs: 60_000 } };
+  });
+  await lost;
+  await until("it is said again", async () => (await counted(node, "verb_seconds", { verb: "detach" })) >= 2);
+  await node.stop();
+  const { rows } = await world.admin.query(
+    `select l.state, l.worker, l.attempt, extract(epoch from l.lease_until - a.detached_at)::int as seconds
+       from live_run l join attempt a on a.run_id = l.id and a.n = l.attempt`,
+  );
+  expect(rows).toEqual([{ state: "running", worker: null, attempt: 1, seconds: 60 }]);
+  expect(executions).toBe(1);
+});

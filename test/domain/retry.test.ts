@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { decideRetry } from "../../src/domain/retry.ts";
+import { decideRetry, RETRY_AFTER_LIMIT_MS } from "../../src/domain/retry.ts";
 
 describe("retry", () => {
   const policy = { maxAttempts: 3, maxElapsedMs: 3_600_000, baseMs: 1000, capMs: 60_000 };
@@ -20,6 +20,40 @@ describe("retry", () => {
   it("keeps the other side's patience, but not beyond the time there is", () => {
     expect(decide(1, { retryAfterMs: 5000 })).toEqual({ kind: "retry", notBefore: 1_005_000 });
     expect(decide(1, { retryAfterMs: 3_600_001 })).toEqual({ kind: "give-up", reason: "elapsed-exhausted" });
+  });
+
+  it("does not believe an absurd patience: a day is the most, and the time there is the bound", () => {
+    const month = { ...policy, maxElapsedMs: 30 * 86_400_000 };
+    const asked = { ...failure, retryAfterMs: 365 * 86_400_000 };
+    expect(decideRetry(asked, month, { attempts: 1, budgetFrom: 0 }, 0, 0)).toEqual({
+      kind: "retry",
+      notBefore: RETRY_AFTER_LIMIT_MS,
+    });
+    expect(decide(1, { retryAfterMs: Number.MAX_SAFE_INTEGER })).toEqual({
+      kind: "give-up",
+      reason: "elapsed-exhausted",
+    });
+  });
+
+  it("gives up at once on a code that the schedule calls hopeless, and on no other", () => {
+    const picky = { ...policy, nonRetryable: ["no-such-account", "attempt-timeout"] };
+    const of = (code: string) => decideRetry({ ...failure, code }, picky, { attempts: 1, budgetFrom: 0 }, 0, 0).kind;
+    expect(["no-such-account", "attempt-timeout", "no-such", "x"].map(of)).toEqual([
+      "give-up",
+      "give-up",
+      "retry",
+      "retry",
+    ]);
+    expect(
+      decideRetry({ ...failure, code: "attempt-timeout" }, picky, { attempts: 1, budgetFrom: 0 }, 0, 0),
+    ).toMatchObject({ reason: "non-retryable" });
+  });
+
+  it("spreads retries over the whole of each wait: full jitter", () => {
+    const waits = [0, 0.25, 0.5, 0.75].map((chance) => decide(3 - 1, {}, 1_000_000, chance));
+    expect(waits.map((one) => (one.kind === "retry" ? one.notBefore - 1_000_000 : undefined))).toEqual([
+      0, 500, 1000, 1500,
+    ]);
   });
 
   it("gives up on what is permanent, tried often enough, or too late", () => {

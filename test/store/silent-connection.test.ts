@@ -56,3 +56,26 @@ test("closing does not wait for ever for a statement whose connection fell silen
   await db.close();
   await pending;
 }, 20_000);
+
+test("a process that is frozen in the middle of a transaction does not keep its rows: the server ends the transaction", async () => {
+  const LOCK = sql("test_lock", "select pg_advisory_xact_lock(1), 1 as one");
+  // Frozen, it hears no timer of its own.
+  const frozenClock = { ...systemClock, after: () => ({ cancel: () => undefined }) };
+  const shared = { url: database.url, maxConnections: 1, applicationName: "t", log: silentLog };
+  const frozen = createDatabase({ ...shared, clock: frozenClock });
+  const other = createDatabase({ ...shared, clock: systemClock });
+  const [holds, thaws] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const transaction = frozen.transact({ deadlineMs: 300, lockTimeoutMs: 0 }, async (tx) => {
+    await tx.query(LOCK);
+    holds.resolve();
+    await thaws.promise;
+    await tx.query(ONE);
+  });
+  const outcome = expect(transaction).rejects.toMatchObject({ code: "outcome-unknown" });
+  await holds.promise;
+  expect(await other.transact({ deadlineMs: 20_000, lockTimeoutMs: 0 }, (tx) => tx.query(LOCK))).toHaveLength(1);
+  thaws.resolve();
+  await outcome;
+  await frozen.close();
+  await other.close();
+}, 30_000);
