@@ -40,16 +40,19 @@ export const OF_HISTORY = [
   ofStarts(
     "fences-of-schedule",
     "4: fences grow with the starts of a schedule, and none is given twice",
-    `select schedule_id, run_id, fence from (
-       select r.schedule_id, r.id as run_id, a.fence, a.started_at,
-              -- Runs that may run side by side start in no order: two claims read the clock and the sequence as they come.
-              v.definition -> 'overlap' ->> 'policy' = 'allow' as side_by_side,
+    // Runs that may run side by side start in no order: two claims read the clock and the sequence as they come.
+    `with kinds as materialized (
+       select schedule_id, revision, definition -> 'overlap' ->> 'policy' = 'allow' as side_by_side
+         from schedule_revision where schedule_id = any($1::uuid[]))
+     select schedule_id, run_id, fence from (
+       select r.schedule_id, r.id as run_id, a.fence, a.started_at, k.side_by_side,
               lag(a.fence) over fences as before,
-              max(a.started_at) filter (where v.definition -> 'overlap' ->> 'policy' <> 'allow')
+              max(a.started_at) filter (where not k.side_by_side)
                 over (fences rows between unbounded preceding and 1 preceding) as started_before
          from run r
          join attempt a on a.scheduled_at = r.scheduled_at and a.run_id = r.id
-         join schedule_revision v on v.schedule_id = r.schedule_id and v.revision = r.revision
+                       and ($2::timestamptz is null or a.scheduled_at >= $2 and a.scheduled_at <= $3)
+         join kinds k on k.schedule_id = r.schedule_id and k.revision = r.revision
         where r.schedule_id = any($1::uuid[])
           and ($2::timestamptz is null or r.scheduled_at >= $2 and r.scheduled_at <= $3)
        window fences as (partition by r.schedule_id order by a.fence)) s
