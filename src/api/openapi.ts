@@ -115,7 +115,7 @@ function problemResponses(route: Route): ZodOpenApiResponsesObject {
   if (route.body !== undefined) {
     for (const code of ["invalid-json", "body-too-large", "unsupported-media-type"] as const) codes.add(code);
   }
-  if (route.method !== "get") codes.add("outcome-unknown");
+  if (route.method !== "get") for (const code of ["outcome-unknown", "busy"] as const) codes.add(code);
   const responses: ZodOpenApiResponsesObject = {};
   for (const [status, group] of Map.groupBy(codes, statusOf)) {
     responses[`${status as 400}`] = {

@@ -248,6 +248,12 @@ export function problemOf(error: unknown): Problem {
       cause: error,
     });
   }
+  if (isContention(error)) {
+    return new Problem("busy", "Others are changing the same thing, and were waited for in vain", {
+      headers: { "retry-after": "1" },
+      cause: error,
+    });
+  }
   if (error instanceof URIError) {
     return new Problem("unknown-route", "The path holds a percent escape that is not UTF-8");
   }
@@ -265,15 +271,24 @@ function isDatabaseAbsent(error: unknown): boolean {
   return error instanceof Error && /connection terminated|timeout exceeded when trying to connect/i.test(error.message);
 }
 
+/** A lock that was not given in time, or a deadlock that came again: the transaction has done nothing. */
+function isContention(error: unknown): boolean {
+  return /^(55P03|40P01|40001)$/.test(String((error as { code?: unknown } | null)?.code ?? ""));
+}
+
 function fromPunctualError(error: PunctualError): Problem {
   const known = error.code in PROBLEMS ? (error.code as ProblemCode) : undefined;
   const options = { more: { ...error.details }, cause: error };
   if (known === "busy") return new Problem("busy", error.message, { headers: { "retry-after": "1" } });
   if (error.actor === "caller") return new Problem(known ?? "invalid-request", error.message, options);
   if (error.actor === "operator")
-    return new Problem("unavailable", "The service cannot answer at the moment", { cause: error });
+    return new Problem("unavailable", "The service cannot answer at the moment", {
+      headers: { "retry-after": "2" },
+      cause: error,
+    });
   if (known === "outcome-unknown") {
     return new Problem("outcome-unknown", "Repeat the call with the same Idempotency-Key, or look up what it did", {
+      headers: { "retry-after": "1" },
       cause: error,
     });
   }

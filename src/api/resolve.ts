@@ -1,4 +1,5 @@
-import { readId, type Uuid } from "../kernel/ids.ts";
+import { instantOf, readId, type Uuid } from "../kernel/ids.ts";
+import { readFloor } from "../store/reads/floor.ts";
 import { findRun, type RunView } from "../store/reads/runs.ts";
 import { findSchedule, findScheduleByKey, type ScheduleView } from "../store/reads/schedules.ts";
 import type { ApiContext, Caller } from "./context.ts";
@@ -26,9 +27,12 @@ export async function getScheduleId(context: ApiContext, caller: Caller, ref: st
 }
 
 export async function getRun(context: ApiContext, caller: Caller, ref: string): Promise<RunView> {
-  const run = await findRun(context.db, caller.tenantId, getRunId(ref));
-  if (run === undefined) throw noSuchRun(ref);
-  return run;
+  const id = getRunId(ref);
+  const run = await findRun(context.db, caller.tenantId, id);
+  if (run !== undefined) return run;
+  // Whose it was nobody knows any more; that it is too old is told by its id alone.
+  if (instantOf(id) >= (await readFloor(context.db))) throw noSuchRun(ref);
+  throw new Problem("history-removed", "The run, if there was one, is older than the history that is kept");
 }
 
 export function getRunId(ref: string): Uuid {

@@ -21,8 +21,18 @@ import type {
   ScheduleResumed,
 } from "./types.ts";
 
-export type ScheduleFilters = { status?: string; fault?: boolean; label?: string; limit?: number; after?: string };
+export type ScheduleFilters = {
+  status?: string;
+  fault?: boolean;
+  label?: string;
+  /** The one that a create with this idempotency key made; an ApiProblem `not-accepted` says that none did. */
+  requestKey?: string;
+  limit?: number;
+  after?: string;
+};
 export type RunFilters = {
+  /** As for schedules; with `scheduleId`, that of a run-now. */
+  requestKey?: string;
   scheduleId?: string;
   state?: string;
   class?: string;

@@ -55,7 +55,14 @@ export type BackfillPlan = {
 /** `plan` is null when an earlier request with the same key made the operation; `operation` is null for a dry run. */
 export type BackfillAnswer = { dryRun: boolean; plan: BackfillPlan | null; operation: Operation | null };
 
-export type OperationFilters = { state?: string; scheduleId?: string; limit?: number; after?: string };
+export type OperationFilters = {
+  state?: string;
+  scheduleId?: string;
+  /** Those that a request with this idempotency key began; with `scheduleId`, a backfill. */
+  requestKey?: string;
+  limit?: number;
+  after?: string;
+};
 
 export type Operations = {
   list(filters?: OperationFilters): Promise<OperationPage>;

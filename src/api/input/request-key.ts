@@ -2,10 +2,7 @@ import { createHash } from "node:crypto";
 import { fieldProblem, Problem } from "../problem.ts";
 import { showValue } from "./issues.ts";
 
-/**
- * What a key creates is part of it: the same text on two routes is two keys. Run-now needs no prefix: its scope is the
- * schedule.
- */
+/** What a key creates is part of it: the same text on two routes is two keys. */
 export type KeyPurpose =
   | "schedule"
   | "run"
@@ -14,8 +11,15 @@ export type KeyPurpose =
   | "replay"
   | `dead-letters.${"replay" | "dismiss"}`;
 
+/** In the scope of a schedule a key without a purpose is one of a run-now, unless it looks as if it had one. */
 export function storedKey(purpose: KeyPurpose, key: string): string {
-  return purpose === "run-now" ? key : `${purpose}:${key}`;
+  return purpose === "run-now" && !/^(run-now|backfill):/.test(key) ? key : `${purpose}:${key}`;
+}
+
+/** Under which keys an operation may stand that was asked for with this one: on a schedule, or in the tenant. */
+export function storedOperationKeys(scope: "schedule" | "tenant", key: string): string[] {
+  const purposes = scope === "schedule" ? ["backfill"] : ["dead-letters.replay", "dead-letters.dismiss"];
+  return (purposes as KeyPurpose[]).map((purpose) => storedKey(purpose, key));
 }
 
 /** The request's idempotency key with the hash of its body, whatever the order of keys and the spaces; undefined without one. */

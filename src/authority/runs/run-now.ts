@@ -5,6 +5,7 @@ import { tellingOf } from "../../domain/planning/told-ends.ts";
 import type { RunState } from "../../domain/states.ts";
 import { bucketOf, instantOf, mintId, type Uuid } from "../../kernel/ids.ts";
 import type { Transaction } from "../../store/database.ts";
+import { findSchedule } from "../../store/reads/schedules.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
 import type { CursorRow } from "../../store/rows/cursors.ts";
 import { endRuns } from "../../store/rows/endings.ts";
@@ -43,7 +44,11 @@ export async function runNow(
     const runId = mintId(await tx.authorityNow(), bucketOf(scheduleId));
     if (requestKey !== undefined) {
       const taken = await takeRequestKey(tx, scheduleId, requestKey, runId);
-      if (taken.kind === "reused") refuse<RunMade>({ kind: "key-reused" });
+      if (taken.kind === "reused") {
+        // Another tenant's schedule is as unknown with a key that it has seen.
+        const isOurs = (await findSchedule(tx, tenantId, scheduleId)) !== undefined;
+        refuse<RunMade>({ kind: isOurs ? "key-reused" : "not-found" });
+      }
       if (taken.kind === "repeated") {
         const state = await findRunState(tx, tenantId, taken.subject);
         if (state === undefined) refuse<RunMade>({ kind: "not-found" });

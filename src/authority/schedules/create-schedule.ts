@@ -85,6 +85,7 @@ export async function createSchedule(authority: Authority, request: NewSchedule)
     await writeAudit(tx, { tenantId, actor, action: "schedule.create", subject: id, after: schedule });
     return { kind: "created", schedule };
   });
+  await authority.faults.reach("create-schedule:committed");
   if (outcome.kind === "created") authority.signals.scheduleMoved(outcome.schedule.nextDueAt);
   return outcome;
 }

@@ -40,6 +40,23 @@ const LIST = sql(
     order by id desc limit $3`,
 );
 
+const OF_REQUEST = sql(
+  "read_operations_of_request",
+  `select ${COLUMNS} from operation where tenant_id = $1 and id in (
+     select subject from request_key where scope = $2 and key = any($3::text[]))
+    order by id desc`,
+);
+
+/** Those begun by requests with these keys: one key may have begun one of each kind. */
+export function findOperationsOfRequest(
+  db: Queryable,
+  tenantId: Uuid,
+  scope: Uuid,
+  keys: readonly string[],
+): Promise<OperationView[]> {
+  return db.query<OperationView>(OF_REQUEST, [tenantId, scope, keys]);
+}
+
 export async function findOperation(db: Queryable, tenantId: Uuid, id: Uuid): Promise<OperationView | undefined> {
   return (await db.query<OperationView>(FIND, [tenantId, id]))[0];
 }

@@ -20,7 +20,7 @@ export const listAttemptsRoute = defineRoute({
     description: "All attempts",
     schema: z.strictObject({ items: z.array(attemptSchema), source: z.literal("authority") }),
   },
-  problems: ["not-found"],
+  problems: ["not-found", "history-removed"],
   async handle({ params }, context, caller) {
     const run = await getRun(context, caller, params.run);
     const attempts = await listAttempts(context.db, caller.tenantId, run.id);

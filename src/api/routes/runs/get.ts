@@ -14,7 +14,7 @@ export const getRunRoute = defineRoute({
   params: runParams,
   query: noFields,
   answer: { kind: "ok", description: "The run", schema: runSchema },
-  problems: ["not-found"],
+  problems: ["not-found", "history-removed"],
   async handle({ params }, context, caller) {
     return { kind: "ok", body: presentRun(await getRun(context, caller, params.run)) };
   },

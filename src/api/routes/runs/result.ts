@@ -33,7 +33,7 @@ export const getResultRoute = defineRoute({
       mediaType: z.string().nullable(),
     }),
   },
-  problems: ["not-found", "no-result", "result-expired"],
+  problems: ["not-found", "history-removed", "no-result", "result-expired"],
   async handle({ params }, context, caller) {
     const run = await getRun(context, caller, params.run);
     if (run.result === null)

@@ -8,7 +8,13 @@ import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
 import { showUtc } from "../words.ts";
 import { watchOperationCommand } from "./watch-operation.ts";
 
-type ListOptions = ClientOptions & { state?: string; schedule?: string; limit: string; after?: string };
+type ListOptions = ClientOptions & {
+  state?: string;
+  schedule?: string;
+  requestKey?: string;
+  limit: string;
+  after?: string;
+};
 
 /** Long work that has a row of its own, such as a backfill. */
 export function operationsCommand(group: Command, act: Act): void {
@@ -24,11 +30,13 @@ Examples:
   withClientOptions(pageOptions(group.command("list").description("list long operations, newest first")))
     .option("--state <state>", "only these: pending, working, done, canceled or failed")
     .option("--schedule <schedule>", "only operations on this schedule (id or key:<key>)")
+    .option("--request-key <key>", "what a call with this idempotency key made; an error says that it made nothing")
     .action(
-      act(async (config, { state, schedule, limit, after, ...options }: ListOptions) => {
+      act(async (config, { state, schedule, requestKey, limit, after, ...options }: ListOptions) => {
         const page = await clientFor(options, config).operations.list({
           limit: readLimit(limit),
           ...(state === undefined ? {} : { state }),
+          ...(requestKey === undefined ? {} : { requestKey }),
           ...(schedule === undefined ? {} : { scheduleId: readScheduleRef(schedule) }),
           ...(after === undefined ? {} : { after }),
         });

@@ -10,7 +10,15 @@ import { createRunCommand } from "./create-run.ts";
 import { resultCommand } from "./run-result.ts";
 import { watchCommand } from "./watch.ts";
 
-type Filters = { state?: string; class?: string; trigger?: string; from?: string; to?: string; after?: string };
+type Filters = {
+  state?: string;
+  class?: string;
+  trigger?: string;
+  from?: string;
+  to?: string;
+  requestKey?: string;
+  after?: string;
+};
 type ListOptions = ClientOptions & Filters & { schedule?: string; limit: string };
 
 export function runsCommand(group: Command, act: Act): void {
@@ -30,6 +38,7 @@ Examples:
     .option("--trigger <trigger>", "only runs with this cause: schedule, manual, backfill, catch-up or api")
     .option("--from <instant>", "nominal instants from here on, such as 2026-10-01T09:00:00Z")
     .option("--to <instant>", "nominal instants before this")
+    .option("--request-key <key>", "what a call with this idempotency key made; an error says that it made nothing")
     .action(
       act(async (config, { json, url, key, schedule, limit, ...filters }: ListOptions) => {
         const client = clientFor({ ...(url && { url }), ...(key && { key }) }, config);

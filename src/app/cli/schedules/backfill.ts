@@ -16,6 +16,7 @@ type Options = ClientOptions & {
   pace?: string;
   reason?: string;
   run?: boolean;
+  idempotencyKey?: string;
 };
 
 const MOST_PACE = 1_000;
@@ -33,6 +34,7 @@ export function backfillCommand(group: Command, act: Act): void {
     .option("--pace <n>", "most runs a second, 1 to 1000 (default: 10)")
     .option("--reason <text>", "why, for the history")
     .option("--run", "not only say it: do it")
+    .option("--idempotency-key <key>", "a second call with this key answers the operation that the first one began")
     .addHelpText(
       "after",
       `
@@ -41,7 +43,7 @@ Examples:
   punctual schedules backfill key:sales-report --from 2026-10-01T00:00:00Z --to 2026-10-08T00:00:00Z --pace 2 --run`,
     )
     .action(
-      act(async (config, { from, to, policy, pace, reason, run, ...options }: Options, ref: string) => {
+      act(async (config, { from, to, policy, pace, reason, run, idempotencyKey, ...options }: Options, ref: string) => {
         const request: BackfillRequest = {
           from,
           to,
@@ -51,7 +53,11 @@ Examples:
           ...(reason === undefined ? {} : { reason }),
         };
         const schedule = readScheduleRef(ref);
-        const { plan, operation } = await clientFor(options, config).schedules.backfill(schedule, request);
+        const { plan, operation } = await clientFor(options, config).schedules.backfill(
+          schedule,
+          request,
+          idempotencyKey,
+        );
         if (options.json) return printJson({ dryRun: request.dryRun, plan, operation });
         if (plan !== null) printPlan(plan);
         if (operation === null) return printLine("Nothing was changed; --run does it.");

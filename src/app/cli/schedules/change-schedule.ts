@@ -50,9 +50,14 @@ export function changeScheduleCommands(group: Command, act: Act): void {
     }),
   );
 
-  withClientOptions(group.command("run <schedule>").description("run it now, whatever its rule says")).action(
-    act(async (config, options: ClientOptions, ref: string) => {
-      const made = await clientFor(options, config).schedules.run(readScheduleRef(ref));
+  withClientOptions(
+    group
+      .command("run <schedule>")
+      .description("run it now, whatever its rule says")
+      .option("--idempotency-key <key>", "a second call with this key answers the run that the first one made"),
+  ).action(
+    act(async (config, options: ClientOptions & { idempotencyKey?: string }, ref: string) => {
+      const made = await clientFor(options, config).schedules.run(readScheduleRef(ref), options.idempotencyKey);
       if (options.json) return printJson(made);
       printLine(`Made ${made.runId} (${made.state}); follow it: punctual runs watch ${made.runId}`);
     }),

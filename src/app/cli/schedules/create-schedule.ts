@@ -7,12 +7,13 @@ import { UsageError } from "../usage.ts";
 import { showNext, showRule } from "../words.ts";
 import { type FieldOptions, readFields, withFieldOptions } from "./field-options.ts";
 
-type CreateOptions = FieldOptions & { scheduleKey?: string };
+type CreateOptions = FieldOptions & { scheduleKey?: string; idempotencyKey?: string };
 
 export function createScheduleCommand(group: Command, act: Act): void {
   withFieldOptions(withClientOptions(group.command("create").description("create a schedule")))
     .usage("--name <name> --cron <expression> --tz <zone> --job <name@version> [options]")
     .option("--schedule-key <key>", "a name of yours for it: key:<key> then stands for the id")
+    .option("--idempotency-key <key>", "a second call with this key answers what the first one made")
     .addHelpText(
       "after",
       `
@@ -24,7 +25,7 @@ Examples:
     .action(
       act(async (config, options: CreateOptions) => {
         refuseMissing(options);
-        const made = await clientFor(options, config).schedules.create(draftOf(options));
+        const made = await clientFor(options, config).schedules.create(draftOf(options), options.idempotencyKey);
         if (options.json) return printJson(made);
         printLine(`Created ${made.scheduleId}`);
         printTable(["NAME", "RULE", "NEXT RUN"], [[made.name, showRule(made.rule), showNext(made)]]);

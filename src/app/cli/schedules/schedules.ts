@@ -12,7 +12,14 @@ import { editScheduleCommand } from "./edit-schedule.ts";
 import { ledgerCommand } from "./ledger.ts";
 import { readScheduleRef } from "./schedule-ref.ts";
 
-type ListOptions = ClientOptions & { status?: string; fault?: boolean; label?: string; limit: string; after?: string };
+type ListOptions = ClientOptions & {
+  status?: string;
+  fault?: boolean;
+  label?: string;
+  requestKey?: string;
+  limit: string;
+  after?: string;
+};
 
 export function schedulesCommand(group: Command, act: Act): void {
   group.addHelpText(
@@ -30,13 +37,15 @@ Examples:
     .option("--status <status>", "only these: active, paused, finished or deleted (default: all but deleted)")
     .option("--fault", "only those whose rule cannot be computed at the moment")
     .option("--label <name=value>", "only those with this label")
+    .option("--request-key <key>", "what a call with this idempotency key made; an error says that it made nothing")
     .action(
-      act(async (config, { status, fault, label, limit, after, ...options }: ListOptions) => {
+      act(async (config, { status, fault, label, requestKey, limit, after, ...options }: ListOptions) => {
         const page = await clientFor(options, config).schedules.list({
           limit: readLimit(limit),
           ...(status === undefined ? {} : { status }),
           ...(fault === undefined ? {} : { fault }),
           ...(label === undefined ? {} : { label }),
+          ...(requestKey === undefined ? {} : { requestKey }),
           ...(after === undefined ? {} : { after }),
         });
         if (options.json) return printJson(page);

@@ -2,6 +2,7 @@ import { faultOfRange, type RangeFault } from "../../../domain/backfill.ts";
 import { MOST_OPEN_OPERATIONS } from "../../../domain/operation.ts";
 import { bucketOf, mintId } from "../../../kernel/ids.ts";
 import { findOperation, type OperationView } from "../../../store/reads/operations.ts";
+import { findSchedule } from "../../../store/reads/schedules.ts";
 import { writeAudit } from "../../../store/rows/audit.ts";
 import { readFloor } from "../../../store/rows/floor.ts";
 import { countOpenOperations, insertOperation } from "../../../store/rows/operations/operations.ts";
@@ -46,7 +47,10 @@ export async function createBackfill(
     const id = mintId(await tx.authorityNow(), bucketOf(scheduleId));
     if (requestKey !== undefined) {
       const taken = await takeRequestKey(tx, scheduleId, requestKey, id);
-      if (taken.kind === "reused") refuse<BackfillMade>({ kind: "key-reused" });
+      if (taken.kind === "reused") {
+        const isOurs = (await findSchedule(tx, tenantId, scheduleId)) !== undefined;
+        refuse<BackfillMade>({ kind: isOurs ? "key-reused" : "not-found" });
+      }
       if (taken.kind === "repeated") {
         const operation = await findOperation(tx, tenantId, taken.subject);
         if (operation === undefined) return refuse<BackfillMade>({ kind: "not-found" });

@@ -1,0 +1,2 @@
+/** For those who only read. */
+export { readFloor } from "../rows/floor.ts";
