@@ -1,7 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { leaveToRelay } from "../../src/authority/runs/bear.ts";
+import { materialize } from "../../src/authority/runs/materialize.ts";
 import { pauseSchedule } from "../../src/authority/schedules/pause-schedule.ts";
 import { resumeSchedule } from "../../src/authority/schedules/resume-schedule.ts";
 import { reviseSchedule } from "../../src/authority/schedules/revise-schedule.ts";
+import type { Definition } from "../../src/domain/definition.ts";
 import { windowOffset } from "../../src/domain/placement.ts";
 import type { Uuid } from "../../src/kernel/ids.ts";
 import { createWorld, definitionOf, type World } from "../support/world.ts";
@@ -33,6 +36,17 @@ describe("a schedule with a window", () => {
         where schedule_id = $1`,
       [scheduleId, nominalAt, shareOf(scheduleId, nominalAt)],
     );
+  }
+
+  /** Of many schedules, one whose share of this hour is yet to come: its instant is pending in its window. */
+  async function pending(): Promise<{ scheduleId: Uuid; nominalAt: number; change: { definition: Definition } }> {
+    const nominalAt = Math.floor(Date.now() / 1000) * 1000 - 1000;
+    const rule = { kind: "interval", everyMs: HOUR, anchorAt: nominalAt } as const;
+    let scheduleId: Uuid;
+    do scheduleId = await world.newSchedule({ windowMs: HOUR, rule });
+    while (shareOf(scheduleId, nominalAt) < 60_000);
+    await setBack(scheduleId, nominalAt);
+    return { scheduleId, nominalAt, change: { definition: definitionOf() } };
   }
 
   it("is due at its own share of the window after the nominal instant, from the start and after an edit", async () => {
@@ -69,13 +83,7 @@ describe("a schedule with a window", () => {
   });
 
   it("an instant whose window still lies ahead is settled by an edit: born with its later due instant", async () => {
-    // Of many schedules, one whose share of this hour is yet to come.
-    const nominalAt = Math.floor(Date.now() / 1000) * 1000 - 1000;
-    const rule = { kind: "interval", everyMs: HOUR, anchorAt: nominalAt } as const;
-    let scheduleId: Uuid;
-    do scheduleId = await world.newSchedule({ windowMs: HOUR, rule });
-    while (shareOf(scheduleId, nominalAt) < 60_000);
-    await setBack(scheduleId, nominalAt);
+    const { scheduleId, nominalAt } = await pending();
     const change = { definition: definitionOf({ rule: { kind: "cron", expression: "0 0 1 1 *", zone: "Etc/UTC" } }) };
     expect(await reviseSchedule(world.authority, { ...who(scheduleId), expectedRevision: 1, change })).toMatchObject({
       kind: "revised",
@@ -86,6 +94,31 @@ describe("a schedule with a window", () => {
     const dueAt = new Date(nominalAt + shareOf(scheduleId, nominalAt));
     expect(await world.run(run!.id)).toMatchObject({ due_at: dueAt });
     expect((await world.claimAll()).map((grant) => grant.runId)).not.toContain(run!.id);
+  });
+
+  it("window-pending / revise: a scanner that comes while an edit settles a pending instant leaves it alone", async () => {
+    const { scheduleId, nominalAt, change } = await pending();
+    const held = world.faults.hold("materialize:written");
+    const editing = reviseSchedule(world.authority, { ...who(scheduleId), expectedRevision: 1, change });
+    await held.arrived;
+    expect(await materialize(world.another(), [scheduleId], leaveToRelay)).toMatchObject({ runs: 0, skips: 0 });
+    held.release();
+    expect(await editing).toMatchObject({ kind: "revised", settled: 1 });
+    expect(await materialize(world.another(), [scheduleId], leaveToRelay)).toMatchObject({ runs: 0, skips: 0 });
+    expect(await history(world, scheduleId)).toMatchObject([{ scheduled_at: new Date(nominalAt), revision: 1 }]);
+  });
+
+  it("revise / window-pending: an edit waits for the scanner at a pending instant, and finds it settled, of the old revision", async () => {
+    const { scheduleId, nominalAt, change } = await pending();
+    const held = world.faults.hold("materialize:written");
+    const scanning = world.materialize([scheduleId]);
+    await held.arrived;
+    const editing = reviseSchedule(world.another(), { ...who(scheduleId), expectedRevision: 1, change });
+    await world.lockWaits();
+    held.release();
+    expect(await scanning).toMatchObject({ runs: 1 });
+    expect(await editing).toMatchObject({ kind: "revised", settled: 0 });
+    expect(await history(world, scheduleId)).toMatchObject([{ scheduled_at: new Date(nominalAt), revision: 1 }]);
   });
 
   it("lateness is judged from the due instant: what is late by nominal time alone is on time", async () => {

@@ -23,6 +23,8 @@ const TEMPLATE = "punctual_template";
 /** One private PostgreSQL and one private Redis for the whole run; both end with it, even when it is killed. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const log = () => undefined;
+  const deadlocks: string[] = [];
+  let linesToKeep = 0;
   const postgres = await startPostgres({
     dataDirectory: makeTemporaryFolder("punctual-test-"),
     lifetime: "discarded",
@@ -35,7 +37,11 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
       wal_level: "minimal",
       max_wal_senders: "0",
     },
-    log,
+    // Whoever retries a deadlock hides it from its test: the server is asked, at the end, for the whole run.
+    log: (line) => {
+      if (/deadlock detected/i.test(line)) linesToKeep = 10;
+      if (linesToKeep-- > 0) deadlocks.push(line);
+    },
   });
   await createTemplate(postgres.url);
   const redisBinary = findRedisBinary(process.env.PATH);
@@ -50,6 +56,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   project.provide("redisUrl", redis?.url ?? "");
   return async () => {
     await Promise.all([postgres.stop(), redis?.stop()]);
+    if (deadlocks.length > 0) throw new Error(`there were deadlocks in this run:\n${deadlocks.join("\n")}`);
   };
 }
 
