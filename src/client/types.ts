@@ -80,6 +80,8 @@ export type Schedule = {
   nextRun: BothInstants | null;
   /** Why the rule cannot be computed at the moment, and when it is tried again (null: while paused, not at all). */
   fault: { message: string; retryAt: string | null } | null;
+  /** Open dead letters; only where one schedule is read. */
+  deadLetters?: Count | undefined;
   createdAt: string;
   updatedAt: string;
 };

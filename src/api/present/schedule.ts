@@ -10,6 +10,7 @@ import type { RevisionView, ScheduleView } from "../../store/reads/schedules.ts"
 import { REVISION, SCHEDULE } from "../examples.ts";
 import { payloadSchema, shownInstant } from "../input/fields.ts";
 import { showInstant, showInstantOrNull } from "./instant.ts";
+import { countSchema } from "./operation.ts";
 
 /** An instant as machines and as people read it. */
 export const bothInstants = z
@@ -49,6 +50,13 @@ export const scheduleSchema = definitionSchema
     source: z.literal("authority"),
   })
   .meta({ id: "Schedule", example: SCHEDULE });
+
+/** One schedule alone also says how many of its runs wait for a person's decision. */
+export const scheduleDetailSchema = scheduleSchema.extend({
+  deadLetters: countSchema.describe("Open dead letters: runs that were given up and that nobody has decided about"),
+});
+/** Counting stops here: nobody decides about more than a few. */
+export const MOST_LETTERS_COUNTED = 1_000;
 
 export function presentSchedule(view: ScheduleView, zones: ZoneSource): z.output<typeof scheduleSchema> {
   return {

@@ -3,6 +3,7 @@ import { readVersion } from "../version.ts";
 import { createAct } from "./act.ts";
 import { calendarCommand } from "./calendar/calendar.ts";
 import { calendarsCommand } from "./calendars/calendars.ts";
+import { deadLettersCommand } from "./dead-letters/dead-letters.ts";
 import { doctorCommand } from "./doctor.ts";
 import { explain } from "./explain.ts";
 import { operationsCommand } from "./operations/operations.ts";
@@ -62,6 +63,10 @@ Settings come from the environment: docs/operations.md has them all.`,
     act,
   );
   runsCommand(program.command("runs").description("list, show and watch runs, fetch results"), act);
+  deadLettersCommand(
+    program.command("dead-letters").description("runs that were given up: list, group, show, replay or dismiss them"),
+    act,
+  );
   operationsCommand(program.command("operations").description("list, show, watch and cancel long work"), act);
   doctorCommand(program, act);
   recoverCommand(program, act);

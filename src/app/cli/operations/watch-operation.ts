@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { Operation, OperationState } from "../../../client/operations.ts";
+import type { Operation, OperationState, Operations } from "../../../client/operations.ts";
 import { systemClock } from "../../../kernel/clock.ts";
 import type { Act } from "../act.ts";
 import { deadlineIn, readWhole } from "../deadline.ts";
@@ -23,23 +23,34 @@ export function watchOperationCommand(group: Command, act: Act): void {
     .action(
       act(async (config, { timeout, ...options }: ClientOptions & { timeout?: string }, id: string) => {
         const untilMs = timeout === undefined ? Number.POSITIVE_INFINITY : readWhole("--timeout", timeout, 1e6) * 1000;
-        const { operations } = clientFor(options, config);
-        const show = options.json ? printJson : printChange;
-        const deadline = deadlineIn(untilMs, systemClock);
-        let before = "";
-        for (;;) {
-          const operation = await operations.get(id);
-          const now = `${operation.state} ${operation.done} ${operation.failed} ${operation.message}`;
-          if (now !== before) show(operation);
-          before = now;
-          if (operation.finishedAt !== null) return EXIT_OF[operation.state] ?? EXIT.ok;
-          if (deadline.passed()) break;
-          await deadline.nap(NAP_MS);
+        const exitCode = await watchOperation(clientFor(options, config).operations, id, options, untilMs);
+        if (exitCode === STILL_OPEN && !options.json) {
+          printNote(`Still open after ${timeout} s (exit code ${STILL_OPEN}).`);
         }
-        if (!options.json) printNote(`Still open after ${timeout} s (exit code ${STILL_OPEN}).`);
-        return STILL_OPEN;
+        return exitCode;
       }),
     );
+}
+
+/** Shows each change of an operation until it has ended, or for so long; answers the exit code that tells how. */
+export async function watchOperation(
+  operations: Pick<Operations, "get">,
+  id: string,
+  { json }: Pick<ClientOptions, "json">,
+  untilMs = Number.POSITIVE_INFINITY,
+): Promise<number> {
+  const show = json ? printJson : printChange;
+  const deadline = deadlineIn(untilMs, systemClock);
+  let before = "";
+  for (;;) {
+    const operation = await operations.get(id);
+    const now = `${operation.state} ${operation.done} ${operation.failed} ${operation.message}`;
+    if (now !== before) show(operation);
+    before = now;
+    if (operation.finishedAt !== null) return EXIT_OF[operation.state] ?? EXIT.ok;
+    if (deadline.passed()) return STILL_OPEN;
+    await deadline.nap(NAP_MS);
+  }
 }
 
 function printChange(operation: Operation): void {
