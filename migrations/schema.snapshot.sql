@@ -326,10 +326,18 @@ table object
   column pin_until timestamp with time zone
   column created_at timestamp with time zone not null default clock_timestamp()
   column referenced_at timestamp with time zone
+  column deleting_at timestamp with time zone
+  column deleted_at timestamp with time zone
+  column clean_at timestamp with time zone
+  column clean_tries integer not null default 0
   constraint a_sha256_is_64_hex_digits CHECK ((sha256 ~ '^[0-9a-f]{64}$'::text))
   constraint a_staged_object_was_verified CHECK (((state = 'granted'::text) OR (state = ANY (ARRAY['deleting'::text, 'deleted'::text])) OR ((sha256 IS NOT NULL) AND (size IS NOT NULL))))
   constraint an_object_is_in_a_known_state CHECK ((state = ANY (ARRAY['granted'::text, 'staged'::text, 'referenced'::text, 'deleting'::text, 'deleted'::text])))
   constraint object_pkey PRIMARY KEY (id)
+  constraint what_goes_is_looked_after CHECK (((state <> ALL (ARRAY['deleting'::text, 'deleted'::text])) OR ((deleting_at IS NOT NULL) AND (clean_at IS NOT NULL))))
+  constraint what_has_gone_has_a_time CHECK (((state <> 'deleted'::text) OR (deleted_at IS NOT NULL)))
+  CREATE INDEX object_going ON public.object USING btree (clean_at) WHERE (state = ANY (ARRAY['deleting'::text, 'deleted'::text]))
+  CREATE INDEX object_kept ON public.object USING btree (referenced_at) WHERE (state = 'referenced'::text)
   CREATE INDEX object_of_run ON public.object USING btree (run_id)
   CREATE UNIQUE INDEX object_pkey ON public.object USING btree (id)
   CREATE INDEX object_to_clean ON public.object USING btree (state, created_at) WHERE (state = ANY (ARRAY['granted'::text, 'staged'::text, 'deleting'::text]))

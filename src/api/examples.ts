@@ -10,7 +10,14 @@ export const REPLACEMENT_BODY = {
   ...SCHEDULE_BODY,
   rule: { ...rule, expression: "30 8 * * 1-5" },
 };
-export const PATCH_BODY = { expectedRevision: 1, notes: "Asked for by the sales team" };
+export const PATCH_BODY = {
+  expectedRevision: 1,
+  notes: "Asked for by the sales team",
+  effects: [
+    { name: "email", kind: "email" as const, to: ["sales@example.com"], subject: "Sales of {{run.scheduledAt}}" },
+    { name: "crm", kind: "webhook" as const, url: "https://crm.example.com/hooks/reports" },
+  ],
+};
 export const PREVIEW_BODY = { rule, count: 5 };
 export const PREVIEW_CHANGE_BODY = { rule: { ...rule, expression: "30 8 * * 1-5" }, count: 5 };
 export const RUN_BODY = { job, payload };
@@ -134,7 +141,19 @@ export const LISTED_RUN = {
   callbackDueAt: null,
 } as const;
 
-export const RUN = { ...LISTED_RUN, payload, source: "authority" } as const;
+const RUN_EFFECT = {
+  effectId: "eff_01kct0v2mz8h3bmq5d0v5x2c9v",
+  name: "email",
+  kind: "email",
+  state: "pending",
+  attempts: 0,
+  externalId: null,
+  message: null,
+  nextAttemptAt: "2026-10-01T13:00:01.5Z",
+  settledAt: null,
+} as const;
+
+export const RUN = { ...LISTED_RUN, payload, effects: [RUN_EFFECT], source: "authority" } as const;
 
 export const ATTEMPT = {
   attempt: 1,

@@ -60,6 +60,11 @@ export function createOpenApi(routes: readonly Route[], info: { version: string;
       { name: "runs", description: "What ran, runs and will run" },
       { name: "dead-letters", description: "Runs that were given up, until a person has decided about them" },
       {
+        name: "effects",
+        description:
+          "What accepted results bring about outside: emails and webhooks, each once, or known to be uncertain.",
+      },
+      {
         name: "operations",
         description: "Long work on many runs, with a row of its own: how far it is, and how to end it",
       },

@@ -99,6 +99,16 @@ export const PROBLEMS = {
     "`GET /v1/dead-letters/:runId` says by whom. The run can be canceled while it is open.",
   ),
   "run-ended": refuse(409, "The run has ended already", "`state` says how."),
+  "effect-settled": refuse(
+    409,
+    "The effect was settled already",
+    "`state` says how. What was sent or resolved stays so; what failed may be sent again or dropped.",
+  ),
+  "effect-sending": retry(
+    409,
+    "The effect is being sent",
+    "Look again after `Retry-After` seconds: it may be settled by then.",
+  ),
   "operation-ended": refuse(409, "The operation has ended already", "`state` says how."),
   "result-expired": refuse(410, "The result was removed by retention", "The history stays; the bytes are gone."),
   "history-removed": refuse(

@@ -47,6 +47,16 @@ export function getOperationId(ref: string): Uuid {
   return id;
 }
 
+export function getEffectId(ref: string): Uuid {
+  const id = readId("eff", ref);
+  if (id === undefined) throw noSuchEffect(ref);
+  return id;
+}
+
+export function noSuchEffect(ref: string): Problem {
+  return new Problem("not-found", `There is no effect ${JSON.stringify(ref.slice(0, 100))}`);
+}
+
 export function noSuchOperation(ref: string): Problem {
   return new Problem("not-found", `There is no operation ${JSON.stringify(ref.slice(0, 100))}`);
 }

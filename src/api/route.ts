@@ -30,7 +30,7 @@ type Shared<Params extends z.ZodObject, Query extends z.ZodObject, Body extends 
   method: Method;
   /** OpenAPI style: `/v1/schedules/{schedule}`. */
   path: string;
-  tag: "schedules" | "calendars" | "runs" | "dead-letters" | "operations" | "service";
+  tag: "schedules" | "calendars" | "runs" | "effects" | "dead-letters" | "operations" | "service";
   summary: string;
   description?: string;
   params: Params;

@@ -11,6 +11,9 @@ import { listDeadLettersRoute } from "./routes/dead-letters/list.ts";
 import { dismissDeadLettersRoute, replayDeadLettersRoute } from "./routes/dead-letters/many.ts";
 import { listDeadLettersOfScheduleRoute } from "./routes/dead-letters/of-schedule.ts";
 import { replayDeadLetterRoute } from "./routes/dead-letters/replay.ts";
+import { getEffectRoute } from "./routes/effects/get.ts";
+import { listEffectsRoute } from "./routes/effects/list.ts";
+import { resolveEffectRoute } from "./routes/effects/resolve.ts";
 import { cancelOperationRoute } from "./routes/operations/cancel.ts";
 import { getOperationRoute } from "./routes/operations/get.ts";
 import { listOperationsRoute } from "./routes/operations/list.ts";
@@ -72,6 +75,9 @@ export const ROUTES: readonly Route[] = [
   getResultRoute,
   getObjectRoute,
   cancelRunRoute,
+  listEffectsRoute,
+  getEffectRoute,
+  resolveEffectRoute,
   listDeadLettersRoute,
   listDeadLettersOfScheduleRoute,
   groupDeadLettersRoute,

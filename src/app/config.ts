@@ -58,12 +58,15 @@ const schema = z.object({
   PUNCTUAL_S3_TIMEOUT_MS: whole(1_000, 600_000, 30_000).describe("Longest wait for the store's next sign of life"),
   PUNCTUAL_HOST: z.string().default("127.0.0.1").describe("Address the API listens on"),
   PUNCTUAL_PORT: whole(0, 65_535, 8080).describe("Port of the API; 0 takes a free one"),
-  PUNCTUAL_PUBLIC_URL: z.url().optional().describe("Where callers reach the API, behind a proxy"),
+  PUNCTUAL_PUBLIC_URL: z
+    .url()
+    .optional()
+    .describe("Where callers reach the API, behind a proxy; links in emails and webhooks lead there"),
   PUNCTUAL_SECRET: z
     .string()
     .min(16)
     .optional()
-    .describe("Signs cursors and download links; the same on every API replica"),
+    .describe("Signs cursors and download links; the same on every replica of `api` and `effects`"),
   PUNCTUAL_METRICS_HOST: z
     .string()
     .default("0.0.0.0")
@@ -162,7 +165,14 @@ const schema = z.object({
   PUNCTUAL_AUDIT_DAYS: whole(1, 36_500, 400).describe("How long the audit trail is kept"),
 });
 
-const SECRET = new Set(["DATABASE_URL", "REDIS_URL", "PUNCTUAL_SECRET", "PUNCTUAL_KEY", "PUNCTUAL_SMTP_URL", "PUNCTUAL_S3_SECRET_KEY"]);
+const SECRET = new Set([
+  "DATABASE_URL",
+  "REDIS_URL",
+  "PUNCTUAL_SECRET",
+  "PUNCTUAL_KEY",
+  "PUNCTUAL_SMTP_URL",
+  "PUNCTUAL_S3_SECRET_KEY",
+]);
 
 export type Config = z.infer<typeof schema>;
 
@@ -219,7 +229,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     );
   }
   const s3Fault = findS3Fault(config);
-  if (s3Fault !== undefined) throw operatorError("config-invalid", `${s3Fault.key}: ${s3Fault.what}`, { key: s3Fault.key });
+  if (s3Fault !== undefined)
+    throw operatorError("config-invalid", `${s3Fault.key}: ${s3Fault.what}`, { key: s3Fault.key });
   const unknown = Object.keys(given).find((key) => key.startsWith("PUNCTUAL_") && !CONFIG_KEYS.includes(key));
   if (unknown !== undefined) {
     throw operatorError("config-invalid", `${unknown}: is no setting; allowed: ${CONFIG_KEYS.join(", ")}`, {

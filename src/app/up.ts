@@ -14,6 +14,7 @@ import { type Servers, startServers } from "./embedded/servers.ts";
 import { registerJobs } from "./jobs.ts";
 import { assertPortFree } from "./port-check.ts";
 import { apiRole } from "./roles/api.ts";
+import { effectsRole } from "./roles/effects.ts";
 import { relayRole } from "./roles/relay.ts";
 import { schedulerRole } from "./roles/scheduler.ts";
 import { sweeperRole } from "./roles/sweeper.ts";
@@ -58,12 +59,14 @@ async function runAll(config: Config, given: Config, servers: Servers, ended: Pr
   try {
     await openCore(core);
     const registry = registerJobs();
-    const api = apiRole(core, registry, readSecret(config));
+    const secret = readSecret(config);
+    const api = apiRole(core, registry, secret);
     const services = [
       ...workerRole(core, registry),
       ...relayRole(core),
       ...schedulerRole(core),
       ...sweeperRole(core),
+      ...effectsRole(core, secret, () => config.PUNCTUAL_PUBLIC_URL ?? api.url()),
       api,
     ];
     const demo = await prepareDemo(core);

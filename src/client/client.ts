@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { type DeadLetters, deadLettersOf } from "./dead-letters.ts";
+import { type Effects, effectsOf } from "./effects.ts";
 import { type ClientOptions, createHttp, pathOf } from "./http.ts";
 import { type Backfill, backfillOf, type Operations, operationsOf } from "./operations.ts";
 import { type Previews, previewsOf } from "./previews.ts";
+import type { Stats, StatsPeriod } from "./stats.ts";
 import type {
   Attempt,
   Calendar,
@@ -38,6 +39,9 @@ export type RunFilters = {
   state?: string;
   class?: string;
   trigger?: string;
+  /** `name=value`: of schedules that have this label now. */
+  label?: string;
+  order?: string;
   from?: string;
   to?: string;
   limit?: number;
@@ -82,10 +86,12 @@ export type Client = {
     /** Newest first, of a deleted calendar too. */
     versions(calendar: string, page?: { limit?: number; after?: string }): Promise<CalendarPage>;
   };
-  /** Runs that were given up, until a person has decided about them. */
-  deadLetters: DeadLetters;
   /** Long work, such as what `schedules.backfill` begins. */
   operations: Operations;
+  /** What happened to the tenant's runs; by the minute, of the last hour, where nothing else is asked. */
+  stats(period?: StatsPeriod): Promise<Stats>;
+  /** Emails and webhooks of accepted results. */
+  effects: Effects;
   runs: {
     list(filters?: RunFilters): Promise<RunPage>;
     get(run: string): Promise<Run>;
@@ -137,8 +143,9 @@ export function createClient(options: ClientOptions): Client {
       delete: (calendar) => http.call({ method: "DELETE", path: pathOf`/v1/calendars/${calendar}` }),
       versions: (calendar, page = {}) => http.call({ path: pathOf`/v1/calendars/${calendar}/versions`, query: page }),
     },
-    deadLetters: deadLettersOf(http),
     operations: operationsOf(http),
+    stats: (period = {}) => http.call({ path: "/v1/stats", query: period }),
+    effects: effectsOf(http),
     runs: {
       list: (filters = {}) => http.call({ path: "/v1/runs", query: filters }),
       get: (run) => http.call({ path: pathOf`/v1/runs/${run}` }),

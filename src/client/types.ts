@@ -1,5 +1,7 @@
 /** What the API answers, as far as this client reads it; `/openapi.json` has the whole. Instants are RFC 3339 in UTC. */
 
+import type { RunEffect } from "./effects.ts";
+
 export type RunState = "queued" | "blocked" | "running" | "retrying" | "succeeded" | "failed" | "canceled" | "skipped";
 
 export type Fault = { code: string; message: string };
@@ -27,7 +29,8 @@ export type ListedRun = {
   leaseUntil: string | null;
   callbackDueAt: string | null;
 };
-export type Run = ListedRun & { payload: Record<string, unknown> };
+/** `effects`: what its success brings about outside. */
+export type Run = ListedRun & { payload: Record<string, unknown>; effects: RunEffect[] };
 
 export type RunPage = { items: ListedRun[]; next: string | null; watermark: string };
 
@@ -76,6 +79,7 @@ export type Schedule = {
   class: string;
   payload: Record<string, unknown>;
   calendars?: CalendarUse[] | undefined;
+  effects?: ({ name: string; kind: string } & Record<string, unknown>)[] | undefined;
   nextRunAt: string | null;
   nextRun: BothInstants | null;
   /** Why the rule cannot be computed at the moment, and when it is tried again (null: while paused, not at all). */

@@ -50,6 +50,8 @@ const PACKAGE_HOMES: Readonly<Record<string, readonly string[]>> = {
   "lru-cache": ["src/store/", "src/authority/", "src/hints/", "src/domain/", "src/dispatch/", "src/api/"],
   "fastest-levenshtein": ["src/api/", "src/handlers/", "src/domain/", "src/app/"],
   "csv-stringify": ["src/handlers/"],
+  nodemailer: ["src/handlers/effects/"],
+  undici: ["src/handlers/outbound/", "src/handlers/effects/"],
   "d3-scale": ["src/handlers/"],
   "d3-shape": ["src/handlers/"],
   commander: ["src/app/cli/"],

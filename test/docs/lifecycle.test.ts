@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { EFFECT_EDGES, SEND_OUTCOMES } from "../../src/domain/effects/states.ts";
 import {
   EDGES,
   ENDED_STATES,
@@ -40,5 +41,12 @@ describe("docs/lifecycle.md", () => {
     ["status", SCHEDULE_STATUSES],
   ] as const)("lists every %s", (header, values) => {
     expect(firstColumn(header)).toEqual([...values]);
+  });
+
+  it("has the edges of effects, all of them and no others, and every end of an attempt to send", () => {
+    const effects = tableIn("docs/lifecycle.md", "effect").map((row) => [codeIn(row[0])[0], codeIn(row[1]).toSorted()]);
+    const edges = Object.entries(EFFECT_EDGES).map(([from, to]) => [from, [...to].toSorted()]);
+    expect(Object.fromEntries(effects)).toEqual(Object.fromEntries(edges));
+    expect(firstColumn("attempt to send")).toEqual([...SEND_OUTCOMES]);
   });
 });

@@ -1,4 +1,5 @@
 import { CLASSES, type Definition, type Payload, type ResourceClass, type Work } from "../../domain/definition.ts";
+import type { Effect } from "../../domain/effects/definition.ts";
 import { compileRule, type RuleFault } from "../../domain/recurrence/compile.ts";
 import type { Rule } from "../../domain/recurrence/rule.ts";
 import type { ZoneSource } from "../../domain/recurrence/zone-source.ts";
@@ -10,7 +11,7 @@ import { showValue } from "./issues.ts";
 
 /**
  * Refuses work that no worker could ever do: a job nobody registered, a payload that is too large or not the job's, an
- * attempt longer than its class allows. What was accepted before is accepted still, also under a limit set lower since:
+ * attempt longer than its class allows, an effect that cannot be sent. What was accepted before is accepted still, also under a limit set lower since:
  * that cuts attempts, and breaks no schedule.
  */
 export function checkWork(context: ApiContext, work: Work, payload: Payload, before?: Work): void {
@@ -36,6 +37,7 @@ export function checkWork(context: ApiContext, work: Work, payload: Payload, bef
     throw problemOfFaults("unknown-job", [fault]);
   }
   if (errors.length > 0) throw problemOfFaults("invalid-request", errors);
+  checkEffects(context, work.effects ?? [], before?.effects ?? []);
   if (before?.class === work.class && before.attemptTimeoutMs === work.attemptTimeoutMs) return;
   checkTimeout(work, context.authority.settings.attemptLimitMs);
 }
@@ -49,6 +51,19 @@ function checkTimeout(work: Work, limitMs: Readonly<Record<ResourceClass, number
     message: `is longer than an attempt of class ${class_} may take`,
     found: showValue(attemptTimeoutMs),
     allowed: `at most ${limitMs[class_]}${others.length === 0 ? "" : `, or class ${others.join(" or ")}`}`,
+  });
+}
+
+/** What nobody could send is refused, rather than kept waiting for ever. */
+function checkEffects(context: ApiContext, effects: readonly Effect[], before: readonly Effect[]): void {
+  const kinds = new Set<string>([...context.effectKinds, ...before.map((effect) => effect.kind)]);
+  const i = effects.findIndex((effect) => !kinds.has(effect.kind));
+  if (i === -1) return;
+  throw fieldProblem({
+    field: `effects[${i}].kind`,
+    message: "cannot be sent by this installation: the operator has configured no mail server",
+    found: showValue(effects[i]!.kind),
+    allowed: context.effectKinds.join(", "),
   });
 }
 

@@ -2,9 +2,11 @@ import { z } from "zod";
 import { CLASSES } from "../../domain/definition.ts";
 import { EDGES, HELD_BY, type RunState, SKIP_REASONS, TRIGGERS } from "../../domain/states.ts";
 import { showId } from "../../kernel/ids.ts";
+import type { EffectView } from "../../store/reads/effects.ts";
 import type { AttemptView, RunListItem, RunView } from "../../store/reads/runs.ts";
 import { ATTEMPT, LISTED_RUN, RUN } from "../examples.ts";
 import { payloadSchema, shownInstant } from "../input/fields.ts";
+import { presentRunEffect, runEffectSchema } from "./effect.ts";
 import { showInstant, showInstantOrNull } from "./instant.ts";
 
 export const RUN_STATES = Object.keys(EDGES) as [RunState, ...RunState[]];
@@ -42,7 +44,13 @@ const listed = z.strictObject({
 });
 export const runListItemSchema = listed.meta({ id: "RunListItem", example: LISTED_RUN });
 export const runSchema = listed
-  .extend({ payload: payloadSchema, source: z.literal("authority") })
+  .extend({
+    payload: payloadSchema,
+    effects: z
+      .array(runEffectSchema)
+      .describe("What its success brings about outside: an email may be pending while the report is ready"),
+    source: z.literal("authority"),
+  })
   .meta({ id: "Run", example: RUN });
 
 export function presentListedRun(view: RunListItem): z.output<typeof listed> {
@@ -71,8 +79,13 @@ export function presentListedRun(view: RunListItem): z.output<typeof listed> {
   };
 }
 
-export function presentRun(view: RunView): z.output<typeof runSchema> {
-  return { ...presentListedRun(view), payload: view.payload, source: "authority" };
+export function presentRun(view: RunView, effects: readonly EffectView[]): z.output<typeof runSchema> {
+  return {
+    ...presentListedRun(view),
+    payload: view.payload,
+    effects: effects.map(presentRunEffect),
+    source: "authority",
+  };
 }
 
 export const attemptSchema = z

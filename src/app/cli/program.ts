@@ -3,8 +3,8 @@ import { readVersion } from "../version.ts";
 import { createAct } from "./act.ts";
 import { calendarCommand } from "./calendar/calendar.ts";
 import { calendarsCommand } from "./calendars/calendars.ts";
-import { deadLettersCommand } from "./dead-letters/dead-letters.ts";
 import { doctorCommand } from "./doctor.ts";
+import { effectsCommand } from "./effects/effects.ts";
 import { explain } from "./explain.ts";
 import { operationsCommand } from "./operations/operations.ts";
 import { previewCommand } from "./preview.ts";
@@ -13,6 +13,7 @@ import { roleCommands } from "./roles.ts";
 import { runsCommand } from "./runs/runs.ts";
 import { schedulesCommand } from "./schedules/schedules.ts";
 import { settingsOf } from "./settings.ts";
+import { statsCommand } from "./stats.ts";
 import { EXIT } from "./usage.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -63,10 +64,11 @@ Settings come from the environment: docs/operations.md has them all.`,
     act,
   );
   runsCommand(program.command("runs").description("list, show and watch runs, fetch results"), act);
-  deadLettersCommand(
-    program.command("dead-letters").description("runs that were given up: list, group, show, replay or dismiss them"),
+  effectsCommand(
+    program.command("effects").description("list and show emails and webhooks of results, decide uncertain ones"),
     act,
   );
+  statsCommand(program, act);
   operationsCommand(program.command("operations").description("list, show, watch and cancel long work"), act);
   doctorCommand(program, act);
   recoverCommand(program, act);

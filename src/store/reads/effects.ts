@@ -43,7 +43,7 @@ const LIST = sql(
 );
 const OF_RUN = sql(
   "read_effects_of_run",
-  `select ${COLUMNS} from effect where run_id = $2 and tenant_id = $1 order by id, name`,
+  `select ${COLUMNS} from effect where run_id = $2 and tenant_id = $1 order by name`,
 );
 const ATTEMPTS = sql(
   "read_effect_attempts",

@@ -45,7 +45,9 @@ it("an accepted result has one intent for each declared effect, named for ever a
 it("a success without a result has its effects all the same", async () => {
   const { grant } = await running(world, { effects: [email()] });
   await world.complete(grant);
-  expect(await effectsOf(world, grant.runId)).toMatchObject([{ object_id: null, request: { facts: { result: null } } }]);
+  expect(await effectsOf(world, grant.runId)).toMatchObject([
+    { object_id: null, request: { facts: { result: null } } },
+  ]);
 });
 
 it("an ad hoc run brings its own effects", async () => {

@@ -37,7 +37,11 @@ describe("an effect", () => {
   it("that was sent keeps what the other side calls it, and is never sent again", async () => {
     const grant = await sending(world, email());
     expect(await report(world, grant, SENT)).toEqual({ kind: "settled", state: "sent" });
-    expect(await effect(world, grant.effectId)).toMatchObject({ state: "sent", external_id: "250 queued", attempts: 1 });
+    expect(await effect(world, grant.effectId)).toMatchObject({
+      state: "sent",
+      external_id: "250 queued",
+      attempts: 1,
+    });
     expect(await attemptsOf(grant.effectId)).toEqual([{ n: 1, outcome: "sent", sender: "sender-a" }]);
     await makeSendable(world, grant.effectId);
     expect(await claimSends(world, [grant.effectId])).toEqual([]);
@@ -73,7 +77,11 @@ describe("an effect", () => {
   it("that was not even tried is due at once and has spent nothing", async () => {
     const grant = await sending(world, email({ retry: { maxAttempts: 1 } }));
     await report(world, grant, { kind: "not-sent", message: "too late" });
-    expect(await effect(world, grant.effectId)).toMatchObject({ state: "pending", budget_attempts: 0, in_doubt: false });
+    expect(await effect(world, grant.effectId)).toMatchObject({
+      state: "pending",
+      budget_attempts: 0,
+      in_doubt: false,
+    });
     expect(await claimSends(world, [grant.effectId])).toHaveLength(1);
   });
 });

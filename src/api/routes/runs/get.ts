@@ -1,3 +1,4 @@
+import { listEffectsOfRun } from "../../../store/reads/effects.ts";
 import { READERS } from "../../context.ts";
 import { runParams } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
@@ -16,6 +17,9 @@ export const getRunRoute = defineRoute({
   answer: { kind: "ok", description: "The run", schema: runSchema },
   problems: ["not-found", "history-removed"],
   async handle({ params }, context, caller) {
-    return { kind: "ok", body: presentRun(await getRun(context, caller, params.run)) };
+    const run = await getRun(context, caller, params.run);
+    // Only a success has any.
+    const effects = run.state === "succeeded" ? await listEffectsOfRun(context.db, caller.tenantId, run.id) : [];
+    return { kind: "ok", body: presentRun(run, effects) };
   },
 });

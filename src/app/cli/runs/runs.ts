@@ -14,6 +14,8 @@ type Filters = {
   state?: string;
   class?: string;
   trigger?: string;
+  label?: string;
+  order?: string;
   from?: string;
   to?: string;
   requestKey?: string;
@@ -31,11 +33,13 @@ Examples:
   punctual runs result run_01jd… --output report.html`,
   );
 
-  withClientOptions(pageOptions(group.command("list").description("list runs, latest nominal instant first")))
+  withClientOptions(pageOptions(group.command("list").description("list runs by nominal instant, latest first")))
     .option("--schedule <schedule>", "only runs of this schedule (id or key:<key>)")
     .option("--state <state>", "only runs in this state")
     .option("--class <class>", "only runs of this class")
     .option("--trigger <trigger>", "only runs with this cause: schedule, manual, backfill, catch-up or api")
+    .option("--label <name=value>", "only runs of schedules that have this label now")
+    .option("--order <order>", "newest or oldest nominal instants first")
     .option("--from <instant>", "nominal instants from here on, such as 2026-10-01T09:00:00Z")
     .option("--to <instant>", "nominal instants before this")
     .option("--request-key <key>", "what a call with this idempotency key made; an error says that it made nothing")
@@ -48,6 +52,9 @@ Examples:
           ...filters,
         });
         if (json) return printJson(page);
+        if (page.items.length === 0 && page.next !== null) {
+          return printNote(`No runs match so far; more may: --after ${page.next}`);
+        }
         if (page.items.length === 0) {
           const isNarrowed = schedule !== undefined || Object.keys(filters).length > 0;
           return printNote(isNarrowed ? "No runs match." : "No runs yet.");
@@ -111,6 +118,11 @@ function printRun(run: Run, attempts: readonly Attempt[]): void {
     error: run.error && `${run.error.code}: ${run.error.message}`,
     result: run.result && `${showBytes(run.result.size)} ${run.result.mediaType ?? ""}`,
   });
+  printAttempts(attempts);
+  printEffects(run.effects);
+}
+
+function printAttempts(attempts: readonly Attempt[]): void {
   if (attempts.length === 0) return;
   printLine("");
   printTable(
@@ -123,5 +135,14 @@ function printRun(run: Run, attempts: readonly Attempt[]): void {
       one.worker,
       one.error === null ? "" : `${one.error.code}: ${one.error.message}`,
     ]),
+  );
+}
+
+function printEffects(effects: Run["effects"]): void {
+  if (effects.length === 0) return;
+  printLine("");
+  printTable(
+    ["EFFECT", "NAME", "KIND", "STATE", "ATTEMPTS", "MESSAGE"],
+    effects.map((one) => [one.effectId, one.name, one.kind, one.state, String(one.attempts), one.message ?? ""]),
   );
 }

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { Client } from "../../../client/client.ts";
-import type { ListedRun, Run, RunState } from "../../../client/types.ts";
+import type { Run, RunState } from "../../../client/types.ts";
 import { systemClock } from "../../../kernel/clock.ts";
 import type { Act } from "../act.ts";
 import { type Deadline, deadlineIn, readWhole } from "../deadline.ts";
@@ -109,7 +109,7 @@ function worse(a: number, b: number): number {
   return Math.min(a, b);
 }
 
-function printChange(run: ListedRun): void {
+function printChange(run: Run): void {
   const facts = [
     run.runId,
     run.state.padEnd(9),
@@ -120,6 +120,7 @@ function printChange(run: ListedRun): void {
     run.finishedAt === null ? "" : `ended ${showUtc(run.finishedAt)}`,
     run.skipReason ?? "",
     run.error === null ? "" : `${run.error.code}: ${run.error.message}`,
+    run.effects.map((one) => `${one.name} ${one.state}`).join(", "),
     run.finishedAt === null && run.cancellationRequested ? "cancellation requested" : "",
   ];
   printLine(visible(facts.filter((fact) => fact !== "").join("  ")));

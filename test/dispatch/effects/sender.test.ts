@@ -1,0 +1,226 @@
+import { Readable } from "node:stream";
+import { afterEach, beforeEach, expect, it, onTestFinished } from "vitest";
+import { createEffectSender, type EffectSender, SEND_LEASE_MS } from "../../../src/dispatch/effects/sender.ts";
+import { createEmailAdapter } from "../../../src/handlers/effects/email.ts";
+import type { EffectAdapter } from "../../../src/handlers/effects/port.ts";
+import { createWebhookAdapter } from "../../../src/handlers/effects/webhook.ts";
+import { createOutboundAgent } from "../../../src/handlers/outbound/agent.ts";
+import { createOutboundGuard } from "../../../src/handlers/outbound/guard.ts";
+import { outcomeUnknown } from "../../../src/kernel/errors.ts";
+import type { Uuid } from "../../../src/kernel/ids.ts";
+import { effect, effectsOf, email, makeSendable, succeeded, webhook } from "../../authority/effects/scenes.ts";
+import { running } from "../../authority/scenes.ts";
+import { mailReceiver, webhookReceiver } from "../../support/receivers.ts";
+import { createWorld, type World } from "../../support/world.ts";
+
+let world: World;
+beforeEach(async () => {
+  world = await createWorld();
+});
+afterEach(async () => {
+  await world.check();
+  await world.close();
+});
+
+function webhooks(concurrency = 8): EffectAdapter {
+  const guard = createOutboundGuard(["127.0.0.0/8"]);
+  return createWebhookAdapter({
+    agent: createOutboundAgent({ guard, connectTimeoutMs: 1000 }),
+    concurrency,
+    userAgent: "Punctual/test",
+    now: Date.now,
+  });
+}
+
+function emails(port: number): EffectAdapter {
+  return createEmailAdapter({
+    server: { host: "127.0.0.1", port, secure: false, startTls: "off", auth: undefined, silenceMs: 5_000 },
+    from: "punctual@example.com",
+    concurrency: 5,
+  });
+}
+
+function senderOf(
+  adapter: EffectAdapter,
+  change: Partial<Parameters<typeof createEffectSender>[0]> = {},
+): EffectSender {
+  const sender = createEffectSender({
+    authority: world.authority,
+    adapter,
+    objects: { open: async () => Readable.from(["a report"]) },
+    name: "sender-a",
+    linkTo: (run, sha256, expires) => `https://punctual.example.com/${run}/${sha256.slice(0, 6)}/${expires}`,
+    graceMs: 10_000,
+    ...change,
+  });
+  onTestFinished(() => sender.stop());
+  return sender;
+}
+
+const pass = (sender: EffectSender) => sender.pass(new AbortController().signal);
+
+it("what is due is sent once, and says what came of it", async () => {
+  const hooks = await webhookReceiver(
+    (_call, response) => void response.writeHead(200, { "x-request-id": "r1" }).end(),
+  );
+  const post = await mailReceiver();
+  onTestFinished(async () => {
+    await hooks.close();
+    await post.close();
+  });
+  const { grant, effects } = await succeeded(world, [
+    webhook({ url: hooks.url }),
+    email({ text: "At {{result.url}}", result: "attach" }),
+  ]);
+  const senders = [senderOf(webhooks()), senderOf(emails(post.port))];
+  for (const sender of senders) {
+    expect(await pass(sender)).toMatchObject({ did: 1 });
+    await sender.drain();
+    expect(await pass(sender)).toMatchObject({ did: 0, more: false });
+  }
+  const [hook, mail] = await effectsOf(world, grant.runId);
+  expect([hook, mail]).toMatchObject([
+    { state: "sent", external_id: "r1" },
+    { state: "sent", external_id: expect.stringContaining("250") },
+  ]);
+  expect(hooks.calls.map((call) => call.key)).toEqual([effects[0]!.action_id]);
+  const link = JSON.parse(hooks.calls[0]!.body).result.url as string;
+  expect(post.mails).toMatchObject([
+    { messageId: `<${effects[1]!.action_id}@example.com>`, text: expect.stringContaining(`At ${link}`), attachments: [{ size: 8 }] },
+  ]);
+});
+
+it("a webhook that is refused for the moment is called again with the same key and body", async () => {
+  let answers = 0;
+  const hooks = await webhookReceiver((_call, response) => void response.writeHead(++answers === 1 ? 503 : 204).end());
+  onTestFinished(() => hooks.close());
+  const { effects } = await succeeded(world, [webhook({ url: hooks.url })]);
+  const sender = senderOf(webhooks());
+  for (let tries = 1; tries <= 2; tries++) {
+    await makeSendable(world, effects[0]!.id);
+    await pass(sender);
+    await sender.drain();
+  }
+  expect(await effect(world, effects[0]!.id)).toMatchObject({ state: "sent", attempts: 2 });
+  expect(hooks.calls[1]).toMatchObject({ key: hooks.calls[0]!.key, body: hooks.calls[0]!.body });
+});
+
+it("no more than the adapter can take are claimed, and of one tenant no more than a quarter", async () => {
+  const gates: (() => void)[] = [];
+  const hooks = await webhookReceiver((_call, response) => void gates.push(() => response.writeHead(204).end()));
+  onTestFinished(() => hooks.close());
+  const many = Array.from({ length: 6 }, (_, i) => webhook({ name: `hook-${i}`, url: hooks.url }));
+  await succeeded(world, many);
+  const tenants = [await world.newTenant("b"), await world.newTenant("c")];
+  for (const tenantId of tenants) {
+    const { grant } = await running(world, { tenantId, effects: [webhook({ url: hooks.url })] });
+    await world.complete(grant);
+  }
+  const sender = senderOf(webhooks(8));
+  expect(await pass(sender)).toMatchObject({ did: 4 });
+  const { rows } = await world.admin.query(
+    "select tenant_id, count(*)::int as n from effect where state = 'sending' group by 1",
+  );
+  const sendingOf = (tenantId: Uuid) => rows.find((row) => row.tenant_id === tenantId)?.n;
+  expect([world.tenantId, ...tenants].map(sendingOf)).toEqual([2, 1, 1]);
+  // There is room, and the next passes fill it.
+  await pass(sender);
+  await pass(sender);
+  expect(await pass(sender)).toMatchObject({ did: 0 });
+  const answered = new Set<() => void>();
+  const drained = sender.drain();
+  while (answered.size < 8) {
+    for (const gate of gates.filter((one) => !answered.has(one))) {
+      answered.add(gate);
+      gate();
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await drained;
+  expect(new Set(hooks.calls.map((call) => call.key)).size).toBe(8);
+});
+
+it("a sender that was frozen between its claim and its attempt does not begin: somebody else may be at it", async () => {
+  const hooks = await webhookReceiver();
+  onTestFinished(() => hooks.close());
+  const { effects } = await succeeded(world, [webhook({ url: hooks.url })]);
+  const { clock } = world.authority;
+  let frozenMs = 0;
+  const authority = { ...world.authority, clock: { ...clock, monotonic: () => clock.monotonic() + frozenMs } };
+  world.faults.once("send-effect:written", () => {
+    frozenMs = SEND_LEASE_MS;
+  });
+  const sender = senderOf(webhooks(), { authority });
+  await pass(sender);
+  await sender.drain();
+  expect(hooks.calls).toEqual([]);
+  expect(await effect(world, effects[0]!.id)).toMatchObject({ state: "pending", budget_attempts: 0 });
+});
+
+it("a report that gets no answer is said again, and counts once", async () => {
+  const hooks = await webhookReceiver();
+  onTestFinished(() => hooks.close());
+  const { effects } = await succeeded(world, [webhook({ url: hooks.url })]);
+  const lost = { ...world.authority };
+  let told = 0;
+  const authority: typeof lost = {
+    ...lost,
+    async transact(verb, work) {
+      const answer = await lost.transact(verb, work);
+      // It committed, and nobody heard of it.
+      if (verb === "settle-effect" && ++told === 1) throw outcomeUnknown("the reply was lost", undefined);
+      return answer;
+    },
+  };
+  const sender = senderOf(webhooks(), { authority });
+  await pass(sender);
+  await sender.drain();
+  expect([told, hooks.calls.length]).toEqual([2, 1]);
+  expect(await effect(world, effects[0]!.id)).toMatchObject({ state: "sent", attempts: 1 });
+});
+
+it("a claim that gets no answer is said again, and sends once", async () => {
+  const hooks = await webhookReceiver();
+  onTestFinished(() => hooks.close());
+  const { effects } = await succeeded(world, [webhook({ url: hooks.url })]);
+  let told = 0;
+  const authority: World["authority"] = {
+    ...world.authority,
+    async transact(verb, work) {
+      const answer = await world.authority.transact(verb, work);
+      if (verb === "send-effect" && ++told === 1) throw outcomeUnknown("the reply was lost", undefined);
+      return answer;
+    },
+  };
+  const sender = senderOf(webhooks(), { authority });
+  await pass(sender);
+  await sender.drain();
+  expect([told, hooks.calls.length]).toEqual([2, 1]);
+  expect(await effect(world, effects[0]!.id)).toMatchObject({ state: "sent", attempts: 1 });
+});
+
+it("a sender that is asked to stop lets what it sends end, and begins nothing more", async () => {
+  const arrived = Promise.withResolvers<() => void>();
+  const hooks = await webhookReceiver((_call, response) => arrived.resolve(() => void response.writeHead(204).end()));
+  onTestFinished(() => hooks.close());
+  const { effects } = await succeeded(world, [webhook({ url: hooks.url })]);
+  const sender = senderOf(webhooks());
+  await pass(sender);
+  const answer = await arrived.promise;
+  const stopped = sender.stop();
+  answer();
+  await stopped;
+  expect(await effect(world, effects[0]!.id)).toMatchObject({ state: "sent" });
+});
+
+it("what does not end within the grace is broken off, and says that nobody knows", async () => {
+  const arrived = Promise.withResolvers<void>();
+  const hooks = await webhookReceiver(() => arrived.resolve());
+  onTestFinished(() => hooks.close());
+  const { effects } = await succeeded(world, [webhook({ url: hooks.url, idempotencyWindowMs: 0 })]);
+  const sender = senderOf(webhooks(), { graceMs: 0 });
+  await pass(sender);
+  await arrived.promise;
+  await sender.stop();
+  expect(await effect(world, effects[0]!.id)).toMatchObject({ state: "uncertain" });
+});
