@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { type Effects, effectsOf } from "./effects.ts";
+import { type DeadLetters, deadLettersOf } from "./dead-letters.ts";
 import { type ClientOptions, createHttp, pathOf } from "./http.ts";
 import { type Backfill, backfillOf, type Operations, operationsOf } from "./operations.ts";
 import { type Previews, previewsOf } from "./previews.ts";
@@ -86,6 +87,8 @@ export type Client = {
     /** Newest first, of a deleted calendar too. */
     versions(calendar: string, page?: { limit?: number; after?: string }): Promise<CalendarPage>;
   };
+  /** Runs that were given up, until a person has decided about them. */
+  deadLetters: DeadLetters;
   /** Long work, such as what `schedules.backfill` begins. */
   operations: Operations;
   /** What happened to the tenant's runs; by the minute, of the last hour, where nothing else is asked. */
@@ -143,6 +146,7 @@ export function createClient(options: ClientOptions): Client {
       delete: (calendar) => http.call({ method: "DELETE", path: pathOf`/v1/calendars/${calendar}` }),
       versions: (calendar, page = {}) => http.call({ path: pathOf`/v1/calendars/${calendar}/versions`, query: page }),
     },
+    deadLetters: deadLettersOf(http),
     operations: operationsOf(http),
     stats: (period = {}) => http.call({ path: "/v1/stats", query: period }),
     effects: effectsOf(http),

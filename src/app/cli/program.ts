@@ -3,6 +3,7 @@ import { readVersion } from "../version.ts";
 import { createAct } from "./act.ts";
 import { calendarCommand } from "./calendar/calendar.ts";
 import { calendarsCommand } from "./calendars/calendars.ts";
+import { deadLettersCommand } from "./dead-letters/dead-letters.ts";
 import { doctorCommand } from "./doctor.ts";
 import { effectsCommand } from "./effects/effects.ts";
 import { explain } from "./explain.ts";
@@ -69,6 +70,10 @@ Settings come from the environment: docs/operations.md has them all.`,
     act,
   );
   statsCommand(program, act);
+  deadLettersCommand(
+    program.command("dead-letters").description("runs that were given up: list, group, show, replay or dismiss them"),
+    act,
+  );
   operationsCommand(program.command("operations").description("list, show, watch and cancel long work"), act);
   doctorCommand(program, act);
   recoverCommand(program, act);
