@@ -92,6 +92,7 @@ function printDiagnosis(diagnosis: Diagnosis): void {
   printLine(visible(`${LABELS[diagnosis.status]} ${diagnosis.check}: ${diagnosis.sentence}`));
   if (diagnosis.status === "finding") printLine(visible(`${INDENT}so: ${diagnosis.consequence}`));
   if ("todo" in diagnosis) printLine(visible(`${INDENT}do: ${diagnosis.todo}`));
+  if (isWrong(diagnosis)) printLine(visible(`${INDENT}look again: punctual doctor --only ${diagnosis.id}`));
   if (diagnosis.status !== "finding") return;
   for (const row of diagnosis.rows ?? []) printLine(visible(`${INDENT}${JSON.stringify(storable(row))}`));
 }
