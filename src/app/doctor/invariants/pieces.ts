@@ -9,7 +9,7 @@ import { instantText } from "../../../store/values.ts";
  */
 
 /** Rows of `run` in one piece. */
-export const PIECE_ROWS = 5_000;
+const PIECE_ROWS = 5_000;
 const LEAST_ROWS = 50;
 const SCHEDULES_AT_ONCE = 100;
 
