@@ -30,7 +30,12 @@ export type ListedRun = {
   callbackDueAt: string | null;
 };
 /** `effects`: what its success brings about outside. */
-export type Run = ListedRun & { payload: Record<string, unknown>; effects: RunEffect[] };
+export type Run = ListedRun & {
+  payload: Record<string, unknown>;
+  effects: RunEffect[];
+  /** Where the run was given up. */
+  deadLetter: { state: string; reason: string; fingerprint: string; failedAt: string; replays: number } | null;
+};
 
 export type RunPage = { items: ListedRun[]; next: string | null; watermark: string };
 

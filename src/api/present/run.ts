@@ -1,7 +1,9 @@
 import { z } from "zod";
+import { LETTER_STATES } from "../../domain/dead-letters.ts";
 import { CLASSES } from "../../domain/definition.ts";
 import { EDGES, HELD_BY, type RunState, SKIP_REASONS, TRIGGERS } from "../../domain/states.ts";
 import { showId } from "../../kernel/ids.ts";
+import type { LetterView } from "../../store/reads/dead-letters.ts";
 import type { EffectView } from "../../store/reads/effects.ts";
 import type { AttemptView, RunListItem, RunView } from "../../store/reads/runs.ts";
 import { ATTEMPT, LISTED_RUN, RUN } from "../examples.ts";
@@ -77,6 +79,25 @@ export function presentListedRun(view: RunListItem): z.output<typeof listed> {
     leaseUntil: showInstantOrNull(view.leaseUntil),
     callbackDueAt: view.worker === null ? showInstantOrNull(view.leaseUntil) : null,
   };
+}
+
+/** One run alone also says what was decided, or is to be decided, about its failure. */
+const runLetterSchema = z
+  .strictObject({
+    state: z.enum(LETTER_STATES),
+    reason: z.string(),
+    fingerprint: z.string(),
+    failedAt: shownInstant,
+    replays: z.int(),
+  })
+  .nullable()
+  .describe("Where the run was given up: `GET /v1/dead-letters/:runId` shows all of it");
+export const runDetailSchema = runSchema.extend({ deadLetter: runLetterSchema });
+
+export function presentLetterOfRun(letter: LetterView | undefined): z.output<typeof runLetterSchema> {
+  if (letter === undefined) return null;
+  const { state, reason, fingerprint, failedAt, replays } = letter;
+  return { state, reason, fingerprint, failedAt: showInstant(failedAt), replays };
 }
 
 export function presentRun(view: RunView, effects: readonly EffectView[]): z.output<typeof runSchema> {

@@ -1,8 +1,9 @@
+import { findLetters } from "../../../store/reads/dead-letters.ts";
 import { listEffectsOfRun } from "../../../store/reads/effects.ts";
 import { READERS } from "../../context.ts";
 import { runParams } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
-import { presentRun, runSchema } from "../../present/run.ts";
+import { presentLetterOfRun, presentRun, runDetailSchema } from "../../present/run.ts";
 import { getRun } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";
 
@@ -14,12 +15,14 @@ export const getRunRoute = defineRoute({
   roles: READERS,
   params: runParams,
   query: noFields,
-  answer: { kind: "ok", description: "The run", schema: runSchema },
+  answer: { kind: "ok", description: "The run", schema: runDetailSchema },
   problems: ["not-found", "history-removed"],
   async handle({ params }, context, caller) {
     const run = await getRun(context, caller, params.run);
     // Only a success has any.
     const effects = run.state === "succeeded" ? await listEffectsOfRun(context.db, caller.tenantId, run.id) : [];
-    return { kind: "ok", body: presentRun(run, effects) };
+    // Only a run that was tried can have been given up.
+    const [letter] = run.attempt === 0 ? [] : await findLetters(context.db, caller.tenantId, [run.id]);
+    return { kind: "ok", body: { ...presentRun(run, effects), deadLetter: presentLetterOfRun(letter) } };
   },
 });
