@@ -7,7 +7,7 @@ import { completeRuns } from "../../src/authority/attempts/complete.ts";
 import type { Grant } from "../../src/authority/attempts/grant.ts";
 import { grantUpload } from "../../src/authority/objects/grant-upload.ts";
 import { stageObject } from "../../src/authority/objects/stage-object.ts";
-import { mintId, readId } from "../../src/kernel/ids.ts";
+import { mintId, readId, showId } from "../../src/kernel/ids.ts";
 import { sql } from "../../src/store/database.ts";
 import { call, REPORT, SECRET, startTestServer, type TestServer } from "./server.ts";
 
@@ -291,6 +291,68 @@ describe("history", () => {
     expect((await send("GET", "/v1/runs", undefined, {}, key)).body.items).toEqual([]);
     await age();
     expect((await send("GET", "/v1/runs", undefined, {}, key)).body.items).toHaveLength(1);
+  });
+
+  it("may not show a run that was just made, which is there for whoever asks for it", async () => {
+    const key = await server.key(await server.tenant("asker"), "owner");
+    const made = await send("POST", "/v1/runs", { job: REPORT }, {}, key);
+    const run = String(made.body.runId);
+    expect((await send("GET", "/v1/runs", undefined, {}, key)).body).toMatchObject({ items: [], next: null });
+    expect((await send("GET", `/v1/runs/${run}`, undefined, {}, key)).body).toMatchObject({
+      runId: run,
+      source: "authority",
+    });
+  });
+
+  it("knows its bound to the microsecond, and what is put into the past meanwhile is on no later page", async () => {
+    const tenant = await server.tenant("precise");
+    const key = await server.key(tenant, "owner");
+    for (let i = 0; i < 3; i++) await send("POST", "/v1/runs", { job: REPORT }, {}, key);
+    await age();
+    const first = await send("GET", "/v1/runs?limit=1", undefined, {}, key);
+    // A cursor is signed, not secret: after 16 bytes of signature comes the bound in microseconds.
+    const [micros] = JSON.parse(Buffer.from(String(first.body.next), "base64url").subarray(16).toString());
+    const put = async (afterMicros: number) => {
+      const id = mintId(Date.now() - 120_000 - afterMicros, 0);
+      await server.db.query(
+        sql(
+          "test_put",
+          `insert into run (id, scheduled_at, tenant_id, class, due_at, admitted_at, materialized_at, trigger, state, job)
+           values ($1, instant_of($1::uuid), $2, 'short', now(), now(), 'epoch'::timestamptz + $3::bigint * interval '1 us',
+                   'api', 'open', '{}')`,
+        ),
+        [id, tenant, micros + afterMicros],
+      );
+      return showId("run", id);
+    };
+    const [atBound, after] = [await put(0), await put(1)];
+    const rest = await send("GET", `/v1/runs?after=${String(first.body.next)}`, undefined, {}, key);
+    const ids = (rest.body.items as { runId: string }[]).map((one) => one.runId);
+    expect(ids).toHaveLength(3);
+    expect(ids).toContain(atBound);
+    expect(ids).not.toContain(after);
+  });
+
+  it("is listed oldest first where that is asked, and by a label that its schedule has", async () => {
+    const key = await server.key(await server.tenant("orderly"), "owner");
+    const labeled = await makeSchedule({ labels: { team: "a=b" }, overlap: { policy: "allow" } }, key);
+    const plain = await makeSchedule({ overlap: { policy: "allow" } }, key);
+    const runs: string[] = [];
+    for (const schedule of [labeled, plain, labeled])
+      runs.push(String((await send("POST", `/v1/schedules/${schedule}/runs`, {}, {}, key)).body.runId));
+    await age();
+    const ids = async (query: string) =>
+      ((await send("GET", `/v1/runs?${query}`, undefined, {}, key)).body.items as { runId: string }[]).map(
+        (one) => one.runId,
+      );
+    expect(await ids("order=oldest")).toEqual(runs);
+    expect(await ids("label=team=a=b")).toEqual([runs[2], runs[0]]);
+    expect(await ids("label=team=a=b&state=queued&order=oldest")).toEqual([runs[0], runs[2]]);
+    expect((await send("GET", "/v1/runs?label=team", undefined, {}, key)).body.detail).toMatch(/^label: /);
+    expect((await send("GET", "/v1/runs?label=team=%00", undefined, {}, key)).status).toBe(400);
+    const page = await send("GET", "/v1/runs?limit=1&order=oldest", undefined, {}, key);
+    const turned = await send("GET", `/v1/runs?limit=1&after=${String(page.body.next)}`, undefined, {}, key);
+    expect([turned.status, turned.body.code]).toEqual([400, "invalid-cursor"]);
   });
 
   it("is filtered by state, trigger, class and time, and a cursor belongs to its filters", async () => {

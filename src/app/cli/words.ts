@@ -37,6 +37,11 @@ export function showJob(job: { name: string; version: number } | null): string {
   return job === null ? "" : `${job.name}@${job.version}`;
 }
 
+/** Of a second and more, seconds. */
+export function showMs(ms: number): string {
+  return ms < 1000 ? `${ms} ms` : `${ms / 1000} s`;
+}
+
 export function showBytes(size: number): string {
   if (size < 1000) return `${size} bytes`;
   return size < 1_000_000 ? `${(size / 1000).toFixed(1)} kB` : `${(size / 1_000_000).toFixed(1)} MB`;
