@@ -153,7 +153,7 @@ const RUN_EFFECT = {
   settledAt: null,
 } as const;
 
-export const RUN = { ...LISTED_RUN, payload, effects: [RUN_EFFECT], source: "authority" } as const;
+export const RUN = { ...LISTED_RUN, payload, effects: [RUN_EFFECT], deadLetter: null, source: "authority" } as const;
 
 export const ATTEMPT = {
   attempt: 1,

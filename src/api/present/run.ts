@@ -45,12 +45,23 @@ const listed = z.strictObject({
     ),
 });
 export const runListItemSchema = listed.meta({ id: "RunListItem", example: LISTED_RUN });
+const runLetterSchema = z
+  .strictObject({
+    state: z.enum(LETTER_STATES),
+    reason: z.string(),
+    fingerprint: z.string(),
+    failedAt: shownInstant,
+    replays: z.int(),
+  })
+  .nullable()
+  .describe("Where the run was given up: `GET /v1/dead-letters/:runId` shows all of it");
 export const runSchema = listed
   .extend({
     payload: payloadSchema,
     effects: z
       .array(runEffectSchema)
       .describe("What its success brings about outside: an email may be pending while the report is ready"),
+    deadLetter: runLetterSchema,
     source: z.literal("authority"),
   })
   .meta({ id: "Run", example: RUN });
@@ -81,30 +92,22 @@ export function presentListedRun(view: RunListItem): z.output<typeof listed> {
   };
 }
 
-/** One run alone also says what was decided, or is to be decided, about its failure. */
-const runLetterSchema = z
-  .strictObject({
-    state: z.enum(LETTER_STATES),
-    reason: z.string(),
-    fingerprint: z.string(),
-    failedAt: shownInstant,
-    replays: z.int(),
-  })
-  .nullable()
-  .describe("Where the run was given up: `GET /v1/dead-letters/:runId` shows all of it");
-export const runDetailSchema = runSchema.extend({ deadLetter: runLetterSchema });
-
-export function presentLetterOfRun(letter: LetterView | undefined): z.output<typeof runLetterSchema> {
+function presentLetterOfRun(letter: LetterView | undefined): z.output<typeof runLetterSchema> {
   if (letter === undefined) return null;
   const { state, reason, fingerprint, failedAt, replays } = letter;
   return { state, reason, fingerprint, failedAt: showInstant(failedAt), replays };
 }
 
-export function presentRun(view: RunView, effects: readonly EffectView[]): z.output<typeof runSchema> {
+export function presentRun(
+  view: RunView,
+  effects: readonly EffectView[],
+  letter: LetterView | undefined,
+): z.output<typeof runSchema> {
   return {
     ...presentListedRun(view),
     payload: view.payload,
     effects: effects.map(presentRunEffect),
+    deadLetter: presentLetterOfRun(letter),
     source: "authority",
   };
 }

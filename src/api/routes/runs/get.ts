@@ -3,7 +3,7 @@ import { listEffectsOfRun } from "../../../store/reads/effects.ts";
 import { READERS } from "../../context.ts";
 import { runParams } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
-import { presentLetterOfRun, presentRun, runDetailSchema } from "../../present/run.ts";
+import { presentRun, runSchema } from "../../present/run.ts";
 import { getRun } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";
 
@@ -15,7 +15,7 @@ export const getRunRoute = defineRoute({
   roles: READERS,
   params: runParams,
   query: noFields,
-  answer: { kind: "ok", description: "The run", schema: runDetailSchema },
+  answer: { kind: "ok", description: "The run", schema: runSchema },
   problems: ["not-found", "history-removed"],
   async handle({ params }, context, caller) {
     const run = await getRun(context, caller, params.run);
@@ -23,6 +23,6 @@ export const getRunRoute = defineRoute({
     const effects = run.state === "succeeded" ? await listEffectsOfRun(context.db, caller.tenantId, run.id) : [];
     // Only a run that was tried can have been given up.
     const [letter] = run.attempt === 0 ? [] : await findLetters(context.db, caller.tenantId, [run.id]);
-    return { kind: "ok", body: { ...presentRun(run, effects), deadLetter: presentLetterOfRun(letter) } };
+    return { kind: "ok", body: presentRun(run, effects, letter) };
   },
 });
