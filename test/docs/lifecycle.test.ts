@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { EFFECT_EDGES, SEND_OUTCOMES } from "../../src/domain/effects/states.ts";
+import { OBJECT_EDGES } from "../../src/domain/object-life.ts";
 import {
   EDGES,
   ENDED_STATES,
@@ -18,6 +19,11 @@ describe("docs/lifecycle.md", () => {
 
   it("has the edges of the program, all of them and no others", () => {
     expect(Object.fromEntries(states.map((row) => [codeIn(row[0])[0], codeIn(row[2])]))).toEqual(EDGES);
+  });
+
+  it("has the edges of objects", () => {
+    const objects = tableIn("docs/lifecycle.md", "object");
+    expect(Object.fromEntries(objects.map((row) => [codeIn(row[0])[0], codeIn(row[1])]))).toEqual(OBJECT_EDGES);
   });
 
   it("says where each state is kept", () => {

@@ -2,11 +2,18 @@ import { createHash, randomBytes } from "node:crypto";
 import { buffer } from "node:stream/consumers";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createObjectKey, parseObjectKey } from "../../src/objects/key.ts";
-import type { ObjectStore } from "../../src/objects/port.ts";
+import { createObjectKey } from "../../src/objects/key.ts";
+import type { ListedObject, ObjectStore } from "../../src/objects/port.ts";
 
-/** What every object store must do, whatever it is made of. `makeStore` answers an empty store or one with other keys. */
-export function describeObjectStore(name: string, makeStore: () => Promise<ObjectStore>): void {
+/**
+ * What every object store must do, whatever it is made of. `makeStore` answers an empty store or one with other keys.
+ * `creates`: whether a key is created once, or, among writers at the same time, in versions of which each is its own.
+ */
+export function describeObjectStore(
+  name: string,
+  makeStore: () => Promise<ObjectStore>,
+  { creates }: { creates: "once" | "versions" } = { creates: "once" },
+): void {
   const mediaType = "text/plain";
   let used = 0;
   const freshKey = () => createObjectKey({ runId: RUN, attempt: ++used, fence: 7n, name: "result.txt" });
@@ -36,9 +43,20 @@ export function describeObjectStore(name: string, makeStore: () => Promise<Objec
     it("keeps an object larger than any buffer on the way", async () => {
       const store = await makeStore();
       const chunk = randomBytes(1 << 20);
-      const object = await put(store, streamOf(Array.from({ length: 9 }, () => chunk)));
-      expect(object.size).toBe(9 << 20);
+      const object = await put(store, streamOf(Array.from({ length: 30 }, () => chunk)));
+      expect(object.size).toBe(30 << 20);
       expect(await store.verify(object, object)).toMatchObject({ kind: "intact" });
+    });
+
+    it.each([
+      ["no bytes", () => Buffer.alloc(0)],
+      ["a stream without bytes", () => streamOf([])],
+    ])("keeps an object of %s", async (_, empty) => {
+      const store = await makeStore();
+      const object = await put(store, empty());
+      expect(object).toMatchObject({ size: 0, sha256: sha256(Buffer.alloc(0)) });
+      expect(await store.verify(object, object)).toEqual({ kind: "intact", object });
+      expect(await buffer(await store.open(object))).toHaveLength(0);
     });
 
     it("refuses a key that is taken and leaves the first content alone", async () => {
@@ -49,24 +67,31 @@ export function describeObjectStore(name: string, makeStore: () => Promise<Objec
       expect(String(await buffer(await store.open(first)))).toBe("first");
     });
 
-    it("lets exactly one of many writers of one key win, and keeps the winner's bytes whole", async () => {
+    it(`lets ${creates === "once" ? "exactly one of" : ""} many writers of one key win, and keeps a winner's bytes whole`, async () => {
       const store = await makeStore();
-      for (let round = 0; round < 5; round++) {
+      for (let round = 0; round < (creates === "once" ? 5 : 1); round++) {
         const key = freshKey();
         const contents = Array.from({ length: 12 }, (_, i) => Buffer.alloc(20_000, `writer ${i} `));
         const outcomes = await Promise.all(contents.map((bytes) => store.put(key, streamOf([bytes]), { mediaType })));
         const winners = outcomes.flatMap((outcome, i) => (outcome.kind === "created" ? [{ outcome, i }] : []));
-        expect(winners).toHaveLength(1);
-        const { outcome, i } = winners[0]!;
-        expect(await buffer(await store.open(outcome.object))).toEqual(contents[i]);
+        if (creates === "once") expect(winners).toHaveLength(1);
+        else expect(new Set(winners.map(({ outcome }) => outcome.object.version)).size).toBe(winners.length);
+        for (const { outcome, i } of winners) {
+          expect(await buffer(await store.open(outcome.object))).toEqual(contents[i]);
+          expect(await store.verify(outcome.object, outcome.object)).toMatchObject({ kind: "intact" });
+        }
+        expect(await store.put(key, contents[0]!, { mediaType })).toMatchObject({ kind: "exists" });
       }
     });
 
-    it("shows nothing of an upload whose source fails half way, and the key can be used afterwards", async () => {
+    it.each([
+      ["at once", 1],
+      ["after many bytes", 20],
+    ])("shows nothing of an upload whose source fails %s, and the key can be used afterwards", async (_, megabytes) => {
       const store = await makeStore();
       const key = freshKey();
       async function* breaks() {
-        yield Buffer.from("half a ");
+        for (let i = 0; i < megabytes; i++) yield Buffer.alloc(1 << 20);
         throw Object.assign(new Error("the worker's connection broke"), {
           code: "ECONNRESET",
           errno: -104,
@@ -74,16 +99,54 @@ export function describeObjectStore(name: string, makeStore: () => Promise<Objec
         });
       }
       await expect(store.put(key, breaks(), { mediaType })).rejects.toThrow("the worker's connection broke");
+      expect(await store.stat({ uri: store.uriOf(key), version: null })).toBeUndefined();
       const object = await put(store, Buffer.from("whole"), key);
       expect(object.size).toBe(5);
     });
 
+    it.each([
+      ["before it began", 0],
+      ["at once", 1],
+      ["after many bytes", 20],
+    ])("shows nothing of an upload that was called off %s", async (_, megabytes) => {
+      const store = await makeStore();
+      const key = freshKey();
+      const calledOff = new AbortController();
+      const reason = new Error("nobody wants it any more");
+      if (megabytes === 0) calledOff.abort(reason);
+      async function* goesOn() {
+        for (let i = 0; i < megabytes; i++) yield Buffer.alloc(1 << 20);
+        calledOff.abort(reason);
+        yield Buffer.alloc(1 << 20);
+      }
+      const upload = store.put(key, goesOn(), { mediaType, signal: calledOff.signal });
+      await expect(upload).rejects.toThrow(reason.message);
+      expect(await store.stat({ uri: store.uriOf(key), version: null })).toBeUndefined();
+    });
+
+    it("lists its objects page by page, and nothing else", async () => {
+      const store = await makeStore();
+      const objects = await Promise.all([1, 2, 3].map(() => put(store, Buffer.from("x"))));
+      const listed: ListedObject[] = [];
+      for (let after: string | undefined; ; ) {
+        const page = await store.list(after);
+        listed.push(...page.objects);
+        after = page.next;
+        if (after === undefined) break;
+      }
+      for (const { uri } of objects) {
+        const found = listed.filter((one) => one.uri === uri);
+        expect(found).toHaveLength(1);
+        expect(store.uriOf(createObjectKey(found[0]!.parts))).toBe(uri);
+        expect(Math.abs(found[0]!.storedAt - Date.now())).toBeLessThan(60_000);
+      }
+    });
+
     it("shows nothing while an upload is under way", async () => {
       const store = await makeStore();
-      const { uri } = await put(store, Buffer.from("x"));
-      await store.remove(uri);
+      const key = freshKey();
+      const uri = store.uriOf(key);
       const gate = Promise.withResolvers<void>();
-      const key = parseObjectKey(uri.split("/").slice(-3).join("/").replace(/^.*:/, ""));
       async function* slow() {
         yield Buffer.from("one");
         await gate.promise;

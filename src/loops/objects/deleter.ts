@@ -19,12 +19,14 @@ export async function deleteAll<Item>(
   const failed: Item[] = [];
   const waiting = [...items];
   let reason: unknown;
-  const isHopeless = () => deleted.length === 0 && failed.length >= SIDE_BY_SIDE;
+  let asked = 0;
+  const isHopeless = () => deleted.length === 0 && asked >= SIDE_BY_SIDE;
 
   async function work(): Promise<void> {
     while (!deps.signal.aborted && !isHopeless()) {
       const item = waiting.shift();
       if (item === undefined) return;
+      asked++;
       try {
         await remove(item);
         deleted.push(item);

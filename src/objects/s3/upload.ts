@@ -2,13 +2,13 @@ import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import { HeadObjectCommand, PutObjectCommand } from "@aws-sdk/client-s3";
 import { Upload } from "@aws-sdk/lib-storage";
-import { operatorError } from "../../kernel/errors.ts";
 import type { ObjectKey } from "../key.ts";
 import type { Bytes, PutOutcome } from "../port.ts";
 import { chunksOf, SourceFailed } from "../source.ts";
 import { isConflict, isMissing, isRefusedCondition } from "./faults.ts";
 import { type Guarantee, isVersion } from "./guarantee.ts";
 import type { Place } from "./place.ts";
+import { verify, versionOf } from "./read.ts";
 
 /** Up to this an object is sent whole, in one request that the SDK can repeat; beyond, in parts of this size. */
 const PART_BYTES = 8 << 20;
@@ -45,28 +45,20 @@ export async function upload(
           { ...common, ...condition, Body: Readable.from(resumed(head.bytes, source.chunks), { objectMode: false }) },
           signal,
         );
-    const version = versionOf(answer, guarantee, place);
-    return { kind: "created", object: { uri, version, sha256: source.sha256(), size: source.size() } };
+    const facts = { sha256: source.sha256(), size: source.size() };
+    if (!head.isAll && guarantee === "versioned" && !isVersion(answer.VersionId)) {
+      // Some servers do not say which version a multipart upload became: what is there now is read, to be sure.
+      const found = await verify(place, guarantee, { uri, version: null }, facts);
+      return found.kind === "intact" ? { kind: "created", object: found.object } : { kind: "exists", uri };
+    }
+    return { kind: "created", object: { uri, version: versionOf(answer, guarantee, place), ...facts } };
   } catch (error) {
     if (isRefusedCondition(error)) return { kind: "exists", uri };
-    throw signal?.aborted === true ? new SourceFailed("aborted", { cause: signal.reason }) : error;
+    // Whatever the tidying up after it met.
+    throw (
+      source.failure() ?? (signal?.aborted === true ? new SourceFailed("aborted", { cause: signal.reason }) : error)
+    );
   }
-}
-
-/** The version as references carry it: `id:` and a VersionId, or `etag:` and an ETag. */
-export function versionOf(
-  answer: { VersionId?: string | undefined; ETag?: string | undefined },
-  guarantee: Guarantee,
-  place: Place,
-): string {
-  if (isVersion(answer.VersionId)) return `id:${answer.VersionId}`;
-  if (guarantee === "versioned") {
-    const { bucket } = place.options;
-    throw operatorError("objects-unguarded", "The bucket does not keep versions any more: enable versioning", {
-      bucket,
-    });
-  }
-  return `etag:${answer.ETag ?? ""}`;
 }
 
 async function exists(place: Place, key: ObjectKey): Promise<boolean> {
@@ -110,15 +102,22 @@ function counted(source: AsyncIterable<Uint8Array>) {
   const hash = createHash("sha256");
   let size = 0;
   let digest: string | undefined;
+  let failure: unknown;
   const chunks = (async function* () {
-    for await (const chunk of source) {
-      hash.update(chunk);
-      size += chunk.byteLength;
-      yield chunk;
+    try {
+      for await (const chunk of source) {
+        hash.update(chunk);
+        size += chunk.byteLength;
+        yield chunk;
+      }
+    } catch (error) {
+      failure = error;
+      throw error;
     }
   })();
   return {
     chunks,
+    failure: () => failure,
     size: () => size,
     sha256() {
       digest ??= hash.digest("hex");
