@@ -51,7 +51,7 @@ describe("B29 a worker that lost its run", () => {
       (await heartbeat(world.authority, [{ ...a, progress: '{"done":0.9}' }]))[0],
       (await releaseRuns(world.authority, [a]))[0],
       (await detachRuns(world.authority, [a]))[0],
-      await grantUpload(world.authority, { ...a, name: "late", key: `${a.runId}/late/x`, mediaType: "text/plain" }),
+      await grantUpload(world.authority, { ...a, name: "late", uri: `test:${a.runId}/late/x`, mediaType: "text/plain" }),
     ];
   }
   const attempts = async (runId: string) =>
