@@ -46,12 +46,16 @@ const jobs = createJobCatalogue([
   },
 ]);
 
-export async function startTestServer(changes: Partial<ApiParts> = {}, port = 0): Promise<TestServer> {
+export async function startTestServer(
+  changes: Partial<ApiParts> = {},
+  port = 0,
+  maxConnections = 4,
+): Promise<TestServer> {
   const database = await createTestDatabase();
   const metrics = createMetrics();
   const shared = { clock: systemClock, log: silentLog, metrics };
   const { zones } = loadBundledTzData();
-  const db = createDatabase({ url: database.url, maxConnections: 4, applicationName: "test-api", ...shared });
+  const db = createDatabase({ url: database.url, maxConnections, applicationName: "test-api", ...shared });
   const authority = createAuthority({
     ...shared,
     db,

@@ -1,18 +1,10 @@
-import { createServer } from "node:net";
 import { expect, test } from "vitest";
 import { mintKey } from "../../src/api/keys.ts";
 import { createApiKey } from "../../src/authority/tenants/create-api-key.ts";
 import { type Answer, call } from "../api/server.ts";
+import { freePort } from "../support/free-port.ts";
 import { spawnNode } from "../support/system.ts";
 import { createWorld } from "../support/world.ts";
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((done) => probe.listen(0, "127.0.0.1", done));
-  const { port } = probe.address() as { port: number };
-  await new Promise((done) => probe.close(done));
-  return port;
-}
 
 test("B49 (5) an API that dies between commit and answer: the caller finds the schedule by its key, and a repeat makes no second", async ({
   onTestFinished,

@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { replayRun } from "../../src/authority/dead-letters/replay.ts";
 import { watchFloor } from "../../src/authority/retention/drop-history.ts";
 import { mintId, type Uuid } from "../../src/kernel/ids.ts";
 import { createRetention, type RetentionTerms } from "../../src/loops/retention.ts";
 import { ensurePartitions } from "../../src/store/partitions.ts";
 import { findLongUser } from "../../src/store/retention/retired.ts";
 import { begin, step } from "../authority/operations/pasts.ts";
-import { EVERY_MINUTE, history, running } from "../authority/scenes.ts";
+import { EVERY_MINUTE, failForGood, history, running } from "../authority/scenes.ts";
 import { createWorld, type World } from "../support/world.ts";
 
 const DAY_MS = 86_400_000;
@@ -52,15 +53,17 @@ const tables = async (at = floorAt) =>
 /** An ended run with an attempt, as history has it. */
 async function oldRun(at: number, endedAt = at + 1_000): Promise<Uuid> {
   const id = mintId(at, 7);
+  const { rows } = await world.admin.query("select ((1::bigint << 40) + nextval('fence_seq'))::text as fence");
+  const { fence } = rows[0];
   await world.admin.query(
     `insert into run (id, scheduled_at, tenant_id, class, due_at, admitted_at, materialized_at, trigger, state, job, finished_at,
                       attempts, accepted_fence)
      values ($1, $2, $3, 'short', $2, $2, $2, 'api', 'succeeded', '{}', $4, 1, $5)`,
-    [id, new Date(at), world.tenantId, new Date(endedAt), String(at)],
+    [id, new Date(at), world.tenantId, new Date(endedAt), fence],
   );
   await world.admin.query(
     `insert into attempt (scheduled_at, run_id, n, claim_id, fence, worker, started_at) values ($2, $1, 1, $1, $3, 'w', $2)`,
-    [id, new Date(at), String(at)],
+    [id, new Date(at), fence],
   );
   return id;
 }
@@ -76,8 +79,8 @@ describe("history that nobody needs", () => {
         [runId, world.tenantId],
       );
       await world.admin.query(
-        `insert into object (id, tenant_id, run_id, attempt, fence, name, state, uri, media_type, granted_until)
-         values (gen_random_uuid(), $2, $1, 1, 1, 'result', 'deleted', 'test:1', 'text/plain', now())`,
+        `insert into object (id, tenant_id, run_id, attempt, fence, name, state, uri, media_type, granted_until, deleting_at, deleted_at, clean_at)
+         values (gen_random_uuid(), $2, $1, 1, 1, 'result', 'deleted', 'test:1', 'text/plain', now(), now(), now(), now())`,
         [runId, world.tenantId],
       );
     }
@@ -106,24 +109,24 @@ describe("history that nobody needs", () => {
     [
       "an effect that is not settled",
       (id) => [
-        `insert into effect (id, tenant_id, run_id, kind, action_id, state, request)
-         values (gen_random_uuid(), $2, $1, 'email', 'a', 'uncertain', '{}')`,
+        `insert into effect (id, tenant_id, run_id, kind, action_id, name, state, request)
+         values (gen_random_uuid(), $2, $1, 'email', 'a', 'a', 'uncertain', '{}')`,
         [id, world.tenantId],
       ],
     ],
     [
       "a result that is still kept",
       (id) => [
-        `insert into object (id, tenant_id, run_id, attempt, fence, name, state, uri, media_type, granted_until)
-         values (gen_random_uuid(), $2, $1, 1, 1, 'result', 'deleting', 'test:1', 'text/plain', now())`,
+        `insert into object (id, tenant_id, run_id, attempt, fence, name, state, uri, media_type, granted_until, deleting_at, deleted_at, clean_at)
+         values (gen_random_uuid(), $2, $1, 1, 1, 'result', 'deleting', 'test:1', 'text/plain', now(), now(), now(), now())`,
         [id, world.tenantId],
       ],
     ],
     [
       "a download that goes on",
       (id) => [
-        `insert into object (id, tenant_id, run_id, attempt, fence, name, state, uri, media_type, granted_until, pin_until)
-         values (gen_random_uuid(), $2, $1, 1, 1, 'result', 'deleted', 'test:1', 'text/plain', now(), now() + interval '1 hour')`,
+        `insert into object (id, tenant_id, run_id, attempt, fence, name, state, uri, media_type, granted_until, pin_until, deleting_at, deleted_at, clean_at)
+         values (gen_random_uuid(), $2, $1, 1, 1, 'result', 'deleted', 'test:1', 'text/plain', now(), now() + interval '1 hour', now(), now(), now())`,
         [id, world.tenantId],
       ],
     ],
@@ -187,7 +190,7 @@ describe("a keeper that dies", () => {
   it("while it waits to detach leaves a partition half detached, which the next one finishes", async () => {
     await oldRun(floorAt + DAY_MS);
     const held = world.faults.hold("drop-history:noted");
-    const first = settle();
+    const brokenOff = expect(settle()).rejects.toThrow(/cancel/);
     await held.arrived;
     const reader = await world.stranger();
     await reader.query("select count(*) from run");
@@ -196,7 +199,7 @@ describe("a keeper that dies", () => {
     await world.admin.query(
       `select pg_cancel_backend(pid) from pg_stat_activity where query ilike '%detach partition%' and pid <> pg_backend_pid()`,
     );
-    await expect(first).rejects.toThrow(/cancel/);
+    await brokenOff;
     const pending = "select inhrelid from pg_inherits where inhdetachpending";
     expect((await world.admin.query(pending)).rows).toHaveLength(1);
     await reader.commit();
@@ -271,5 +274,84 @@ describe("a keeper and a backfill of the same week", () => {
     await dropping;
     expect(await history(world, scheduleId)).toEqual([]);
     expect(await tables()).toEqual([]);
+  });
+});
+
+describe("a keeper and a replay of the same week", () => {
+  /** A run of that week that failed for good, whose letter somebody has dismissed. */
+  async function dismissed(): Promise<Uuid> {
+    const scheduleId = await world.newSchedule({ rule: EVERY_MINUTE });
+    await step(world, await begin(world, scheduleId, floorAt + DAY_MS, floorAt + DAY_MS + 60_000));
+    const [grant] = await world.claimAll();
+    await failForGood(world, grant!);
+    const { runId } = grant!;
+    await world.admin.query("update run set finished_at = scheduled_at + interval '1 minute' where id = $1", [runId]);
+    await world.admin.query(
+      "update dead_letter set resolved_at = now(), resolution = 'dismissed', resolved_by = 'test' where run_id = $1",
+      [runId],
+    );
+    return runId;
+  }
+  const replay = (runId: Uuid) =>
+    replayRun(world.authority, { tenantId: world.tenantId, actor: "test", runId, reason: null });
+
+  it("when the replay has read the old floor, the keeper waits for it, sees its run and keeps the week", async () => {
+    const runId = await dismissed();
+    const held = world.faults.hold("replay:written");
+    const replaying = replay(runId);
+    await held.arrived;
+    const pass = keeper();
+    await settle(pass);
+    expect(await floorNow()).toBeGreaterThan(floorAt);
+    expect(await tables()).toMatchObject([{ attached: true }, { attached: true }]);
+    held.release();
+    expect(await replaying).toMatchObject({ kind: "replayed" });
+    await settle(pass);
+    expect(await tables()).toMatchObject([{ attached: true }, { attached: true }]);
+    expect(await world.run(runId)).toMatchObject({ state: "open" });
+  });
+
+  it("when the keeper was first, the replay is told that the run is gone", async () => {
+    const runId = await dismissed();
+    const held = world.faults.hold("drop-history:noted");
+    const dropping = settle();
+    await held.arrived;
+    expect(await replay(runId)).toEqual({ kind: "history-removed" });
+    held.release();
+    await dropping;
+    expect(await tables()).toEqual([]);
+  });
+});
+
+describe("small tables", () => {
+  it("forget request keys, audit events and ended operations by their age, and nothing that is young or open", async () => {
+    const { admin, tenantId } = world;
+    await admin.query(
+      `insert into request_key (scope, key, request_sha256, subject, created_at)
+       select $1, 'k' || days, sha256('x'), gen_random_uuid(), now() - days * interval '1 day' from unnest('{1,6,8}'::int[]) days`,
+      [tenantId],
+    );
+    await admin.query(
+      `insert into audit_event (tenant_id, at, actor, action, subject)
+       select $1, now() - days * interval '1 day', 't', 'a', days::text from unnest('{500,401,399,1}'::int[]) days`,
+      [tenantId],
+    );
+    for (const [n, days, state] of [
+      [1, 40, "done"],
+      [2, 20, "done"],
+      [3, 40, "working"],
+    ] as const) {
+      await admin.query(
+        `insert into operation (id, tenant_id, kind, state, arguments, actor, reason, finished_at)
+         values ($1, $2, 'backfill', $4, '{}', 't', $5, case when $4 = 'done' then now() - $3 * interval '1 day' end)`,
+        [mintId(Date.now() - days * DAY_MS, n), tenantId, days, state, String(n)],
+      );
+    }
+    await settle();
+    const left = async (text: string) => (await admin.query(text)).rows.map((row) => row.x);
+    expect(await left("select key as x from request_key order by 1")).toEqual(["k1", "k6"]);
+    expect(await left("select subject as x from audit_event where actor = 't' order by id")).toEqual(["399", "1"]);
+    expect(await left("select reason as x from operation order by 1")).toEqual(["2", "3"]);
+    await admin.query("delete from operation");
   });
 });

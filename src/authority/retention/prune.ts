@@ -1,3 +1,4 @@
+import { readPartitions } from "../../store/partitions.ts";
 import { type Limits, pruneOld, pruneRanges, type RangeAfter } from "../../store/retention/prunes.ts";
 import type { Authority } from "../authority.ts";
 
@@ -17,7 +18,10 @@ export async function prune(
   limit: number,
 ): Promise<{ gone: Record<string, number>; after: RangeAfter | undefined }> {
   const { db } = authority;
-  const gone = await pruneOld(db, limits, limit);
-  const ranges = await pruneRanges(db, limits, after, limit);
+  // What belongs to runs goes after them: below the floor some may still be held, or be opened by who has read the old one.
+  const oldestAt = (await readPartitions(db)).get("run")?.[0]?.fromAt ?? limits.floorAt;
+  const withoutRuns = { ...limits, floorAt: Math.min(limits.floorAt, oldestAt) };
+  const gone = await pruneOld(db, withoutRuns, limit);
+  const ranges = await pruneRanges(db, withoutRuns, after, limit);
   return { gone: ranges.gone > 0 ? { ...gone, skip_range: ranges.gone } : gone, after: ranges.after };
 }

@@ -117,7 +117,7 @@ async function unlessLocked(db: Door, statement: string): Promise<boolean> {
     await db.run(`do $$ begin perform set_config('lock_timeout', '1s', true); ${statement}; end $$`);
     return true;
   } catch (error) {
-    if (isLockTimeout(error)) return false;
+    if (isLockTimeout(error) || OUTRUN.has(sqlStateOf(error) ?? "")) return false;
     throw error;
   }
 }
