@@ -114,7 +114,7 @@ export const PROBLEMS = {
   "history-removed": refuse(
     410,
     "The run is older than the history that is kept",
-    "It cannot run under its old identity any more. Dismiss the dead letter; `POST /v1/schedules/:id/backfill` and run-now make new runs.",
+    "Its rows were removed by retention, or are about to be. A dead letter of it can be dismissed; run-now makes a new run.",
   ),
   "body-too-large": refuse(413, "The body is larger than 1 MiB", "Send less at once."),
   "payload-too-large": refuse(
