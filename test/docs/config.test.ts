@@ -21,3 +21,13 @@ it("three heartbeats and the margin must fit in one lease", () => {
 it("a port that is none names its key, what was found and what is allowed", () => {
   expect(() => readConfig({ PUNCTUAL_PORT: "http" })).toThrow(/PUNCTUAL_PORT: found "http"/);
 });
+
+it.each([
+  [{ PUNCTUAL_OBJECTS: "s3" }, "PUNCTUAL_S3_BUCKET: is not set"],
+  [{ PUNCTUAL_S3_ACCESS_KEY: "id" }, "PUNCTUAL_S3_SECRET_KEY: is not set"],
+  [{ PUNCTUAL_S3_KMS_KEY: "k" }, "PUNCTUAL_S3_KMS_KEY: is of use with"],
+  [{ PUNCTUAL_S3_PREFIX: "no-slash" }, 'PUNCTUAL_S3_PREFIX: found "no-slash"; allowed: empty, or names'],
+  [{ PUNCTUAL_OBJECTS: "tape" }, 'PUNCTUAL_OBJECTS: found "tape"'],
+])("settings of the object store that make no sense are refused by name: %j", (given, words) => {
+  expect(() => readConfig(given)).toThrow(words);
+});

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { EFFECT_EDGES, SEND_OUTCOMES } from "../../src/domain/effects/states.ts";
-import { OBJECT_EDGES } from "../../src/domain/object-life.ts";
+import { OBJECT_EDGES } from "../../src/domain/objects/life.ts";
 import {
   EDGES,
   ENDED_STATES,

@@ -1,6 +1,6 @@
-import { mayDelete } from "../../domain/object-life.ts";
+import { mayDelete } from "../../domain/objects/life.ts";
 import type { Uuid } from "../../kernel/ids.ts";
-import { findExpired, findOrphans, lockLeaving, markDeleting, readTies } from "../../store/rows/going-objects.ts";
+import { findExpired, findOrphans, lockLeaving, markDeleting, readTies } from "../../store/rows/objects/going.ts";
 import type { Authority } from "../authority.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { lookAgainAt, nextCleanup } from "../../domain/object-life.ts";
+import { lookAgainAt, nextCleanup } from "../../domain/objects/life.ts";
 import { backoffMs } from "../../kernel/backoff.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import {
@@ -9,7 +9,7 @@ import {
   markDeleted,
   putOff,
   type StoredName,
-} from "../../store/rows/going-objects.ts";
+} from "../../store/rows/objects/going.ts";
 import type { Authority } from "../authority.ts";
 
 const RETRY = { baseMs: 10_000, capMs: 3_600_000, floorMs: 5_000 };

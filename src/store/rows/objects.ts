@@ -1,5 +1,5 @@
 import type { Fence } from "../../domain/fence.ts";
-import type { ObjectState } from "../../domain/object-life.ts";
+import type { ObjectState } from "../../domain/objects/life.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { type Queryable, sql } from "../database.ts";

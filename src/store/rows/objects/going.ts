@@ -1,8 +1,8 @@
-import { type CleanupView, GRANT_MARGIN_MS } from "../../domain/object-life.ts";
-import type { Instant } from "../../kernel/clock.ts";
-import { instantOf, type Uuid } from "../../kernel/ids.ts";
-import { type Queryable, sql } from "../database.ts";
-import { instantText } from "../values.ts";
+import { type CleanupView, GRANT_MARGIN_MS } from "../../../domain/objects/life.ts";
+import type { Instant } from "../../../kernel/clock.ts";
+import { instantOf, type Uuid } from "../../../kernel/ids.ts";
+import { type Queryable, sql } from "../../database.ts";
+import { instantText } from "../../values.ts";
 
 /** Objects on their way out of the registry. What these find is looked at again under its lock. */
 

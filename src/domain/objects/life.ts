@@ -1,4 +1,4 @@
-import type { Instant } from "../kernel/clock.ts";
+import type { Instant } from "../../kernel/clock.ts";
 
 /** The life cycle of an object: a row of the registry, from before its upload until after its deletion. */
 export type ObjectState = "granted" | "staged" | "referenced" | "deleting" | "deleted";
