@@ -70,10 +70,7 @@ const types = {
 };
 
 /** First the transaction is known as one that writes (it has an id), then time is read: readWatermark counts on it. */
-const AUTHORITY_NOW = sql(
-  "authority_now",
-  "select case when pg_current_xact_id() is not null then clock_timestamp() end as now",
-);
+const NOW = sql("authority_now", "select case when pg_current_xact_id() is not null then clock_timestamp() end as now");
 
 /**
  * Verbs walk indexes and nothing else. A statement planned while its table was empty would scan it for ever after
@@ -92,7 +89,6 @@ function beginOf({ deadlineMs, lockTimeoutMs }: TransactionOptions): string {
   const patience = `set local idle_in_transaction_session_timeout = ${Math.ceil(deadlineMs)}`;
   return lockTimeoutMs > 0 ? `${BEGIN};${patience};set local lock_timeout = ${lockTimeoutMs}` : `${BEGIN};${patience}`;
 }
-/** A page never sorts what it could read in order. */
 const BEGIN_READ = `begin read only;${WALKS};set local enable_bitmapscan = off;set local enable_sort = off`;
 
 export function createDatabase(options: {
@@ -195,7 +191,7 @@ export function createDatabase(options: {
       });
       const tx: Transaction = {
         query: (statement, values = []) => queryWith(client, statement, values),
-        authorityNow: async () => (await queryWith<{ now: Instant }>(client, AUTHORITY_NOW, []))[0]!.now,
+        authorityNow: async () => (await queryWith<{ now: Instant }>(client, NOW, []))[0]!.now,
       };
       try {
         await client.query(beginOf(transaction));

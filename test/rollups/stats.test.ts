@@ -6,7 +6,7 @@ import { foldRollups } from "../../src/authority/rollups/fold-rollups.ts";
 import { createClient } from "../../src/client/client.ts";
 import { mintId } from "../../src/kernel/ids.ts";
 import { sql } from "../../src/store/database.ts";
-import { call, REPORT, startTestServer, type TestServer } from "./server.ts";
+import { call, REPORT, startTestServer, type TestServer } from "../api/server.ts";
 
 let server: TestServer;
 let owner: string;
