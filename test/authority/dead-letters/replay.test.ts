@@ -77,8 +77,8 @@ describe("a run that was given up", () => {
     const again = await start(world, runId, "worker-b");
     expect(again).toMatchObject({ attempt: 2, payload: { v: 1 } });
     expect(again.fence).toBeGreaterThan(grant.fence);
-    // The worker of before comes back from the dead.
-    expect(await failForGood(world, grant)).toEqual([{ kind: "stale-fence" }]);
+    // The worker of before comes back from the dead: what it reported then is known, and it may do nothing more.
+    expect(await failForGood(world, grant)).toEqual([{ kind: "already-reported" }]);
     expect(await world.complete(grant)).toMatchObject({ kind: "stale-fence" });
     expect(await world.complete(again, "whole after all")).toMatchObject({ kind: "accepted" });
     expect(await world.run(runId)).toMatchObject({ state: "succeeded", attempts: 2, error_code: null });
