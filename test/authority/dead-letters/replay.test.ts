@@ -11,7 +11,7 @@ import { deleteSchedule } from "../../../src/authority/schedules/delete-schedule
 import { pauseSchedule } from "../../../src/authority/schedules/pause-schedule.ts";
 import { resumeSchedule } from "../../../src/authority/schedules/resume-schedule.ts";
 import { reviseSchedule } from "../../../src/authority/schedules/revise-schedule.ts";
-import type { Uuid } from "../../../src/kernel/ids.ts";
+import { mintId, type Uuid } from "../../../src/kernel/ids.ts";
 import { listAttempts } from "../../../src/store/reads/runs.ts";
 import { createWorld, definitionOf, type World } from "../../support/world.ts";
 import { allow, bear, failForGood, history, liveOf, running, start, stateOf, states } from "../scenes.ts";
@@ -308,7 +308,7 @@ describe("a run that was given up", () => {
     await world.admin.query(
       `insert into dead_letter (run_id, scheduled_at, tenant_id, class, reason, fingerprint, attempts, created_at)
        values ($1, '2020-01-01Z', $2, 'short', 'permanent', 'f', 1, '2020-01-01Z')`,
-      [randomUUID(), world.tenantId],
+      [mintId(Date.UTC(2020, 0, 1), 0), world.tenantId],
     );
     const { rows } = await world.admin.query("select run_id from dead_letter where fingerprint = 'f'");
     expect(await replay(world, rows[0].run_id)).toEqual({ kind: "history-removed" });
