@@ -30,7 +30,7 @@ export function statusOf(error: unknown): number | undefined {
   return (error as ServiceFault | undefined)?.$metadata?.httpStatusCode;
 }
 
-export function isNamed(error: unknown, ...names: readonly string[]): boolean {
+function isNamed(error: unknown, ...names: readonly string[]): boolean {
   return error instanceof Error && names.includes(error.name);
 }
 
