@@ -166,6 +166,11 @@ describe("a sender that is not heard of again", () => {
     expect(await report(world, stale, never)).toEqual({ kind: "stale-fence" });
     expect(await report(world, stale, SENT)).toEqual({ kind: "stale-fence" });
     expect(await effect(world, stale.effectId)).toMatchObject({ state: "sending", attempts: 2 });
+    // Also while nobody is at it: the second sender was not heard of either.
+    await expireSend(world, stale.effectId);
+    await lapseEffects(world.authority, [stale.effectId]);
+    expect(await report(world, stale, SENT)).toEqual({ kind: "stale-fence" });
+    expect(await effect(world, stale.effectId)).toMatchObject({ state: "pending" });
     expect(await report(world, current!, SENT)).toEqual({ kind: "settled", state: "sent" });
     expect(await report(world, stale, never)).toEqual({ kind: "stale-fence" });
   });
