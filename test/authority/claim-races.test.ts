@@ -1,10 +1,15 @@
 import { randomUUID } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { claimRuns } from "../../src/authority/attempts/claim.ts";
 import { failRuns } from "../../src/authority/attempts/fail.ts";
+import { heartbeat } from "../../src/authority/attempts/heartbeat.ts";
+import { releaseRuns } from "../../src/authority/attempts/release.ts";
+import type { Authority } from "../../src/authority/authority.ts";
+import { pauseSchedule } from "../../src/authority/schedules/pause-schedule.ts";
 import type { Uuid } from "../../src/kernel/ids.ts";
 import { createWorld, type World } from "../support/world.ts";
-import { bear, hintsOf, stateOf } from "./scenes.ts";
+import { bear, hintsOf, liveOf, makeDue, stateOf } from "./scenes.ts";
 
 describe("claims that meet each other", () => {
   let world: World;
@@ -159,4 +164,81 @@ describe("claims that meet each other", () => {
     await stranger.commit();
     expect((await claim).grants[0]!.startedAt).toBeGreaterThan(Number(now!.at));
   });
+
+  it("claim / pause: a pause does not take a run that is being claimed for one that waits", async () => {
+    const scheduleId = await world.newSchedule({ overlap: { policy: "cancelRunning" } });
+    const runId = await bear(world, scheduleId, 60_000);
+    const next = await makeDue(world, scheduleId, 30_000);
+    const held = world.faults.hold("claim:written");
+    const claim = world.claim(await hintsOf(world, runId));
+    await held.arrived;
+    const other = world.another();
+    const pause = pauseSchedule(other, { tenantId: world.tenantId, actor: "ann", scheduleId });
+    // It has looked at the run, and will look again.
+    while ((await triesOf(other, "pause-schedule")) === 0) await setImmediate();
+    held.release();
+    const { grants } = await claim;
+    expect(grants).toMatchObject([{ runId, attempt: 1 }]);
+    expect(await pause).toMatchObject({ kind: "paused", settled: 1 });
+    // The newer run replaces it as it replaces a running one: by asking.
+    expect(await stateOf(world, next)).toBe("blocked");
+    expect(await heartbeat(world.authority, grants)).toMatchObject([{ kind: "renewed", cancelRequested: true }]);
+  });
+
+  it("pause / claim: what a pause is deciding upon is put back by a claim, and starts after it", async () => {
+    const scheduleId = await world.newSchedule();
+    const runId = await bear(world, scheduleId, 60_000);
+    const next = await makeDue(world, scheduleId, 30_000);
+    const held = world.faults.hold("materialize:written");
+    const pause = pauseSchedule(world.authority, { tenantId: world.tenantId, actor: "ann", scheduleId });
+    await held.arrived;
+    const other = world.another();
+    const early = await claimRuns(other, request(await hintsOf(world, runId)));
+    expect(early).toMatchObject({ grants: [], counts: { "put-back": 1, gone: 0 } });
+    held.release();
+    expect(await pause).toMatchObject({ kind: "paused", settled: 1 });
+    await world.makeAvailable();
+    // Paused, what was born before still runs.
+    const { grants } = await claimRuns(other, request(await hintsOf(world, runId)));
+    expect(grants).toMatchObject([{ runId, attempt: 1 }]);
+    expect(await stateOf(world, next)).toBe("blocked");
+  });
+
+  it("release / claim: another hint of a run that is being given back starts nothing; its new hint does, once", async () => {
+    const runId = await born();
+    const { grants } = await claimRuns(world.authority, request(await hintsOf(world, runId)));
+    const stray = await nameAgain(runId);
+    const held = world.faults.hold("release:written");
+    const release = releaseRuns(world.authority, grants);
+    await held.arrived;
+    const other = world.another();
+    expect(await claimRuns(other, request([stray]))).toMatchObject({ grants: [], counts: { gone: 1, "put-back": 0 } });
+    held.release();
+    expect(await release).toEqual([{ kind: "released" }]);
+    const again = await claimRuns(other, request(await hintsOf(world, runId)));
+    expect(again.grants).toMatchObject([{ runId, attempt: 2 }]);
+    expect(await attempts(runId)).toBe(2);
+  });
+
+  it("claim / release: a release that is said again, while the run is claimed anew, is answered and touches nothing", async () => {
+    const runId = await born();
+    const first = (await claimRuns(world.authority, request(await hintsOf(world, runId)))).grants[0]!;
+    await releaseRuns(world.authority, [first]);
+    const held = world.faults.hold("claim:written");
+    const claim = claimRuns(world.authority, request(await hintsOf(world, runId)));
+    await held.arrived;
+    // The same worker's name: only the fence tells the attempts apart.
+    const repeat = releaseRuns(world.another(), [first]);
+    await world.lockWaits();
+    held.release();
+    const [second] = (await claim).grants;
+    expect(await repeat).toEqual([{ kind: "released" }]);
+    expect(await liveOf(world, runId)).toMatchObject({ state: "running", attempt: 2, fence: second!.fence });
+    expect(await heartbeat(world.authority, [second!])).toMatchObject([{ kind: "renewed" }]);
+  });
+
+  async function triesOf(authority: Authority, verb: string): Promise<number> {
+    const { values } = await authority.metrics.verbSeconds.get();
+    return values.find((one) => one.metricName?.endsWith("_count") && one.labels.verb === verb)?.value ?? 0;
+  }
 });
