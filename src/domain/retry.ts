@@ -10,12 +10,18 @@ export type Failure = {
   retryAfterMs?: number | undefined;
 };
 
-export type RetryDecision =
-  | { kind: "retry"; notBefore: Instant }
-  | {
-      kind: "give-up";
-      reason: "permanent" | "non-retryable" | "attempts-exhausted" | "elapsed-exhausted" | "crash-loop";
-    };
+/** Why a run is given up. */
+export const GIVE_UP_REASONS = [
+  "permanent",
+  "non-retryable",
+  "attempts-exhausted",
+  "elapsed-exhausted",
+  "crash-loop",
+  "interrupted-too-often",
+] as const;
+export type GiveUpReason = (typeof GIVE_UP_REASONS)[number];
+
+export type RetryDecision = { kind: "retry"; notBefore: Instant } | { kind: "give-up"; reason: GiveUpReason };
 
 /**
  * `attemptsSpent` counts the attempts of this budget that ended, the failing one included; `budgetFrom` is the birth

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { EFFECT_EDGES, SEND_OUTCOMES } from "../../src/domain/effects/states.ts";
 import { OBJECT_EDGES } from "../../src/domain/objects/life.ts";
+import { GIVE_UP_REASONS } from "../../src/domain/retry.ts";
 import {
   EDGES,
   ENDED_STATES,
@@ -45,6 +46,7 @@ describe("docs/lifecycle.md", () => {
     ["held by", HELD_BY],
     ["trigger", TRIGGERS],
     ["status", SCHEDULE_STATUSES],
+    ["given up for", GIVE_UP_REASONS],
   ] as const)("lists every %s", (header, values) => {
     expect(firstColumn(header)).toEqual([...values]);
   });

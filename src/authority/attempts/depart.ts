@@ -1,5 +1,5 @@
 import { fingerprintOf } from "../../domain/fingerprint.ts";
-import type { Failure } from "../../domain/retry.ts";
+import type { Failure, GiveUpReason } from "../../domain/retry.ts";
 import type { EndedState, SkipReason } from "../../domain/states.ts";
 import { LANES, type Lane } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
@@ -31,7 +31,7 @@ export type Departure =
       /** How the running attempt ended, where it did not succeed. */
       attempt?: AttemptEnd["outcome"];
       failure?: Failure;
-      deadLetterReason?: string;
+      deadLetterReason?: GiveUpReason;
       result?: Ending["result"];
       /** What is to be done outside now that it has succeeded. */
       effects?: readonly NewEffect[];

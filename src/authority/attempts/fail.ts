@@ -1,6 +1,6 @@
 import type { Work } from "../../domain/definition.ts";
 import type { Fence } from "../../domain/fence.ts";
-import { decideRetry, type Failure } from "../../domain/retry.ts";
+import { decideRetry, type Failure, type GiveUpReason } from "../../domain/retry.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { storableText } from "../../kernel/storable.ts";
@@ -15,7 +15,7 @@ export type FailureReport = { runId: Uuid; fence: Fence; failure: Failure };
 
 export type FailOutcome =
   | { kind: "retrying"; notBefore: Instant; attempt: number }
-  | { kind: "failed"; reason: string }
+  | { kind: "failed"; reason: GiveUpReason }
   | { kind: "canceled" }
   /** This attempt has said so before: its run knows, and what became of it meanwhile is not this worker's business. */
   | { kind: "already-reported" }

@@ -60,7 +60,7 @@ export async function releaseRuns(
           state: "failed",
           attempt: "released",
           failure,
-          deadLetterReason: failure.code,
+          deadLetterReason: "interrupted-too-often",
         });
         return { kind: "failed" };
       }
