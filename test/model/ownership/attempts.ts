@@ -268,7 +268,7 @@ export const ATTEMPT_COMMANDS = [
     weight: 14,
     arbitrary: command("claim", { hints: few(6), slots: fc.integer({ min: 1, max: 6 }), worker, fate }, claim, wasBorn),
   },
-  { weight: 4, arbitrary: command("heartbeat", batch, beat, wasGranted) },
+  { weight: 7, arbitrary: command("heartbeat", batch, beat, wasGranted) },
   {
     weight: 5,
     arbitrary: command("upload", { grant: some, text: fc.constantFrom("a", "b"), fate }, upload, wasGranted),
