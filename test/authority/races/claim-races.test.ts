@@ -1,15 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { claimRuns } from "../../src/authority/attempts/claim.ts";
-import { failRuns } from "../../src/authority/attempts/fail.ts";
-import { heartbeat } from "../../src/authority/attempts/heartbeat.ts";
-import { releaseRuns } from "../../src/authority/attempts/release.ts";
-import type { Authority } from "../../src/authority/authority.ts";
-import { pauseSchedule } from "../../src/authority/schedules/pause-schedule.ts";
-import type { Uuid } from "../../src/kernel/ids.ts";
-import { createWorld, type World } from "../support/world.ts";
-import { bear, hintsOf, liveOf, makeDue, stateOf } from "./scenes.ts";
+import { claimRuns } from "../../../src/authority/attempts/claim.ts";
+import { failRuns } from "../../../src/authority/attempts/fail.ts";
+import { heartbeat } from "../../../src/authority/attempts/heartbeat.ts";
+import { releaseRuns } from "../../../src/authority/attempts/release.ts";
+import type { Authority } from "../../../src/authority/authority.ts";
+import { pauseSchedule } from "../../../src/authority/schedules/pause-schedule.ts";
+import type { Uuid } from "../../../src/kernel/ids.ts";
+import { createWorld, type World } from "../../support/world.ts";
+import { bear, hintsOf, liveOf, makeDue, stateOf } from "../scenes.ts";
 
 describe("claims that meet each other", () => {
   let world: World;

@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { completeRuns } from "../../src/authority/attempts/complete.ts";
-import { leaveToRelay } from "../../src/authority/runs/bear.ts";
-import { cancelRuns } from "../../src/authority/runs/cancel.ts";
-import { materialize } from "../../src/authority/runs/materialize.ts";
-import { deleteSchedule } from "../../src/authority/schedules/delete-schedule.ts";
-import { createWorld, type World } from "../support/world.ts";
-import { allow, bear, makeDue, running, start, stateOf, states } from "./scenes.ts";
+import { completeRuns } from "../../../src/authority/attempts/complete.ts";
+import { leaveToRelay } from "../../../src/authority/runs/bear.ts";
+import { cancelRuns } from "../../../src/authority/runs/cancel.ts";
+import { materialize } from "../../../src/authority/runs/materialize.ts";
+import { deleteSchedule } from "../../../src/authority/schedules/delete-schedule.ts";
+import { createWorld, type World } from "../../support/world.ts";
+import { allow, bear, makeDue, running, start, stateOf, states } from "../scenes.ts";
 
 describe("a guard that changes hands", () => {
   let world: World;

@@ -1,24 +1,24 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { claimRuns } from "../../src/authority/attempts/claim.ts";
-import { completeRuns } from "../../src/authority/attempts/complete.ts";
-import { expireLeases } from "../../src/authority/attempts/expire.ts";
-import { failRuns } from "../../src/authority/attempts/fail.ts";
-import { heartbeat } from "../../src/authority/attempts/heartbeat.ts";
-import { releaseRuns } from "../../src/authority/attempts/release.ts";
-import type { Authority } from "../../src/authority/authority.ts";
-import { leaveToRelay } from "../../src/authority/runs/bear.ts";
-import { cancelRuns } from "../../src/authority/runs/cancel.ts";
-import { materialize } from "../../src/authority/runs/materialize.ts";
-import { runNow } from "../../src/authority/runs/run-now.ts";
-import { deleteSchedule } from "../../src/authority/schedules/delete-schedule.ts";
-import { pauseSchedule } from "../../src/authority/schedules/pause-schedule.ts";
-import { resumeSchedule } from "../../src/authority/schedules/resume-schedule.ts";
-import { reviseSchedule } from "../../src/authority/schedules/revise-schedule.ts";
-import type { Overlap } from "../../src/domain/definition.ts";
-import { PunctualError } from "../../src/kernel/errors.ts";
-import { randomFrom } from "../support/random.ts";
-import { createWorld, definitionOf, type World } from "../support/world.ts";
+import { claimRuns } from "../../../src/authority/attempts/claim.ts";
+import { completeRuns } from "../../../src/authority/attempts/complete.ts";
+import { expireLeases } from "../../../src/authority/attempts/expire.ts";
+import { failRuns } from "../../../src/authority/attempts/fail.ts";
+import { heartbeat } from "../../../src/authority/attempts/heartbeat.ts";
+import { releaseRuns } from "../../../src/authority/attempts/release.ts";
+import type { Authority } from "../../../src/authority/authority.ts";
+import { leaveToRelay } from "../../../src/authority/runs/bear.ts";
+import { cancelRuns } from "../../../src/authority/runs/cancel.ts";
+import { materialize } from "../../../src/authority/runs/materialize.ts";
+import { runNow } from "../../../src/authority/runs/run-now.ts";
+import { deleteSchedule } from "../../../src/authority/schedules/delete-schedule.ts";
+import { pauseSchedule } from "../../../src/authority/schedules/pause-schedule.ts";
+import { resumeSchedule } from "../../../src/authority/schedules/resume-schedule.ts";
+import { reviseSchedule } from "../../../src/authority/schedules/revise-schedule.ts";
+import type { Overlap } from "../../../src/domain/definition.ts";
+import { PunctualError } from "../../../src/kernel/errors.ts";
+import { randomFrom } from "../../support/random.ts";
+import { createWorld, definitionOf, type World } from "../../support/world.ts";
 
 const OVERLAPS: Overlap[] = [
   { policy: "forbid" },

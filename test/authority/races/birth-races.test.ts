@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { leaveToRelay } from "../../src/authority/runs/bear.ts";
-import { materialize } from "../../src/authority/runs/materialize.ts";
-import { deleteSchedule } from "../../src/authority/schedules/delete-schedule.ts";
-import { pauseSchedule } from "../../src/authority/schedules/pause-schedule.ts";
-import { reviseSchedule } from "../../src/authority/schedules/revise-schedule.ts";
-import { createWorld, definitionOf, type World } from "../support/world.ts";
-import { history, makeDue, stateOf } from "./scenes.ts";
+import { leaveToRelay } from "../../../src/authority/runs/bear.ts";
+import { materialize } from "../../../src/authority/runs/materialize.ts";
+import { deleteSchedule } from "../../../src/authority/schedules/delete-schedule.ts";
+import { pauseSchedule } from "../../../src/authority/schedules/pause-schedule.ts";
+import { reviseSchedule } from "../../../src/authority/schedules/revise-schedule.ts";
+import { createWorld, definitionOf, type World } from "../../support/world.ts";
+import { history, makeDue, stateOf } from "../scenes.ts";
 
 describe("births that meet other verbs", () => {
   let world: World;

@@ -1,13 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { completeRuns } from "../../src/authority/attempts/complete.ts";
-import { expireLeases } from "../../src/authority/attempts/expire.ts";
-import { failRuns } from "../../src/authority/attempts/fail.ts";
-import { heartbeat } from "../../src/authority/attempts/heartbeat.ts";
-import { cancelRuns } from "../../src/authority/runs/cancel.ts";
-import { createBatcher } from "../../src/kernel/batcher.ts";
-import { isPoison } from "../../src/store/database.ts";
-import { createWorld, type World } from "../support/world.ts";
-import { allow, hintsOf, liveOf, running, stateOf } from "./scenes.ts";
+import { completeRuns } from "../../../src/authority/attempts/complete.ts";
+import { expireLeases } from "../../../src/authority/attempts/expire.ts";
+import { failRuns } from "../../../src/authority/attempts/fail.ts";
+import { heartbeat } from "../../../src/authority/attempts/heartbeat.ts";
+import { cancelRuns } from "../../../src/authority/runs/cancel.ts";
+import { createBatcher } from "../../../src/kernel/batcher.ts";
+import { isPoison } from "../../../src/store/database.ts";
+import { createWorld, type World } from "../../support/world.ts";
+import { allow, hintsOf, liveOf, running, stateOf } from "../scenes.ts";
 
 describe("ends that meet each other", () => {
   let world: World;
