@@ -1,7 +1,7 @@
 import type { ComponentStatus, HealthProbe } from "../api/health-probe.ts";
 import { readEpoch } from "../authority/dispatch/published.ts";
-import { readRedisFindings } from "../hints/findings.ts";
 import { findDoubts, showDoubts } from "../authority/recovery/doubts.ts";
+import { readRedisFindings } from "../hints/findings.ts";
 import { messageOf, PunctualError } from "../kernel/errors.ts";
 import type { Core } from "./core.ts";
 

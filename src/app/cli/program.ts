@@ -74,7 +74,6 @@ Settings come from the environment: docs/operations.md has them all.`,
     program.command("dead-letters").description("runs that were given up: list, group, show, replay or dismiss them"),
     act,
   );
-  statsCommand(program, act);
   operationsCommand(program.command("operations").description("list, show, watch and cancel long work"), act);
   doctorCommand(program, act);
   recoverCommand(program, act);
