@@ -50,7 +50,9 @@ export async function stageOutput(
   );
   if (granted.kind !== "granted") throw transientFailure(granted.kind, "the attempt may not upload any more");
 
-  const object = await upload(objects, key, { name, bytes, mediaType }, attempt.stop.signal);
+  // Who was told to stop before may still offer what is finished: the grant says that nobody has taken over.
+  const { signal } = attempt.stop;
+  const object = await upload(objects, key, { name, bytes, mediaType }, signal.aborted ? undefined : signal);
   const { uri, version, sha256, size } = object;
   const facts = { runId, fence, objectId: granted.objectId, uri, version, sha256, size };
   const answer = await whileLapsed(tools, attempt, () =>
@@ -81,10 +83,13 @@ async function upload(
   objects: ObjectStore,
   key: ObjectKey,
   output: OutputBytes,
-  signal: AbortSignal,
+  signal: AbortSignal | undefined,
 ): Promise<StoredObject> {
   const { bytes, digest } = digesting(output.bytes);
-  const put = await objects.put(key, bytes, { mediaType: output.mediaType, signal });
+  const put = await objects.put(key, bytes, {
+    mediaType: output.mediaType,
+    ...(signal === undefined ? {} : { signal }),
+  });
   if (put.kind === "created") return put.object;
   const found = await objects.verify({ uri: put.uri, version: null }, await digest());
   if (found.kind === "intact") return found.object;

@@ -10,7 +10,7 @@ import { createWorld } from "../support/world.ts";
 /** What each of the frozen worker's attempts has to say when it wakes up. */
 const WORDS = ["succeed", "output", "fail"];
 
-// Answer by answer the same is told in test/authority/late-worker.test.ts; here a whole process says it.
+// Answer by answer the same is told in test/authority/attempts/late-worker.test.ts; here a whole process says it.
 test("B29 a worker that is frozen past its leases and wakes up when another has done its work changes nothing, whatever it says", async () => {
   const world = await createWorld();
   const folder = makeTemporaryFolder("punctual-frozen-");

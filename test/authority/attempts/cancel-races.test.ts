@@ -1,15 +1,15 @@
 import { setImmediate } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { completeRuns } from "../../src/authority/attempts/complete.ts";
-import { failRuns } from "../../src/authority/attempts/fail.ts";
-import type { Grant } from "../../src/authority/attempts/grant.ts";
-import { heartbeat } from "../../src/authority/attempts/heartbeat.ts";
-import type { Authority } from "../../src/authority/authority.ts";
-import { type CancelOutcome, cancelRuns } from "../../src/authority/runs/cancel.ts";
-import type { Uuid } from "../../src/kernel/ids.ts";
-import { randomFrom } from "../support/random.ts";
-import { createWorld, type World } from "../support/world.ts";
-import { allow, hintsOf, start, stateOf } from "./scenes.ts";
+import { completeRuns } from "../../../src/authority/attempts/complete.ts";
+import { failRuns } from "../../../src/authority/attempts/fail.ts";
+import type { Grant } from "../../../src/authority/attempts/grant.ts";
+import { heartbeat } from "../../../src/authority/attempts/heartbeat.ts";
+import type { Authority } from "../../../src/authority/authority.ts";
+import { type CancelOutcome, cancelRuns } from "../../../src/authority/runs/cancel.ts";
+import type { Uuid } from "../../../src/kernel/ids.ts";
+import { randomFrom } from "../../support/random.ts";
+import { createWorld, type World } from "../../support/world.ts";
+import { allow, hintsOf, start, stateOf } from "../scenes.ts";
 
 const INTERLEAVINGS = 100;
 const SIDE_BY_SIDE = 10;

@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { completeRuns } from "../../src/authority/attempts/complete.ts";
-import { detachRuns } from "../../src/authority/attempts/detach.ts";
-import { expireLeases } from "../../src/authority/attempts/expire.ts";
-import { failRuns } from "../../src/authority/attempts/fail.ts";
-import type { Grant } from "../../src/authority/attempts/grant.ts";
-import { heartbeat } from "../../src/authority/attempts/heartbeat.ts";
-import { releaseRuns } from "../../src/authority/attempts/release.ts";
-import { grantUpload } from "../../src/authority/objects/grant-upload.ts";
-import { createWorld, type World } from "../support/world.ts";
-import { liveOf, running, start, stateOf } from "./scenes.ts";
+import { completeRuns } from "../../../src/authority/attempts/complete.ts";
+import { detachRuns } from "../../../src/authority/attempts/detach.ts";
+import { expireLeases } from "../../../src/authority/attempts/expire.ts";
+import { failRuns } from "../../../src/authority/attempts/fail.ts";
+import type { Grant } from "../../../src/authority/attempts/grant.ts";
+import { heartbeat } from "../../../src/authority/attempts/heartbeat.ts";
+import { releaseRuns } from "../../../src/authority/attempts/release.ts";
+import { grantUpload } from "../../../src/authority/objects/grant-upload.ts";
+import { createWorld, type World } from "../../support/world.ts";
+import { liveOf, running, start, stateOf } from "../scenes.ts";
 
 /** A holds a run and falls silent; its lease ends; B takes the run over. Then A speaks. */
 describe("B29 a worker that lost its run", () => {
@@ -51,7 +51,12 @@ describe("B29 a worker that lost its run", () => {
       (await heartbeat(world.authority, [{ ...a, progress: '{"done":0.9}' }]))[0],
       (await releaseRuns(world.authority, [a]))[0],
       (await detachRuns(world.authority, [a]))[0],
-      await grantUpload(world.authority, { ...a, name: "late", uri: `test:${a.runId}/late/x`, mediaType: "text/plain" }),
+      await grantUpload(world.authority, {
+        ...a,
+        name: "late",
+        uri: `test:${a.runId}/late/x`,
+        mediaType: "text/plain",
+      }),
     ];
   }
   const attempts = async (runId: string) =>

@@ -1,17 +1,17 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { adoptRuns } from "../../src/authority/attempts/adopt.ts";
-import { completeRuns } from "../../src/authority/attempts/complete.ts";
-import { type DetachOutcome, detachRuns } from "../../src/authority/attempts/detach.ts";
-import { expireLeases } from "../../src/authority/attempts/expire.ts";
-import { failRuns } from "../../src/authority/attempts/fail.ts";
-import type { Grant } from "../../src/authority/attempts/grant.ts";
-import { heartbeat } from "../../src/authority/attempts/heartbeat.ts";
-import { releaseRuns } from "../../src/authority/attempts/release.ts";
-import { cancelRuns } from "../../src/authority/runs/cancel.ts";
-import { CRASH_LOOP_LIMIT } from "../../src/domain/retry.ts";
-import type { Uuid } from "../../src/kernel/ids.ts";
-import { createWorld, type World } from "../support/world.ts";
-import { bear, liveOf, running, start, stateOf } from "./scenes.ts";
+import { adoptRuns } from "../../../src/authority/attempts/adopt.ts";
+import { completeRuns } from "../../../src/authority/attempts/complete.ts";
+import { type DetachOutcome, detachRuns } from "../../../src/authority/attempts/detach.ts";
+import { expireLeases } from "../../../src/authority/attempts/expire.ts";
+import { failRuns } from "../../../src/authority/attempts/fail.ts";
+import type { Grant } from "../../../src/authority/attempts/grant.ts";
+import { heartbeat } from "../../../src/authority/attempts/heartbeat.ts";
+import { releaseRuns } from "../../../src/authority/attempts/release.ts";
+import { cancelRuns } from "../../../src/authority/runs/cancel.ts";
+import { CRASH_LOOP_LIMIT } from "../../../src/domain/retry.ts";
+import type { Uuid } from "../../../src/kernel/ids.ts";
+import { createWorld, type World } from "../../support/world.ts";
+import { bear, liveOf, running, start, stateOf } from "../scenes.ts";
 
 /** Work that outlives its worker: an HTTP 202, a queue, a container. */
 describe("a detached attempt", () => {
