@@ -37,7 +37,7 @@ const LONGEST_MS = 6 * SPAN.DAY;
 const { SECOND, MINUTE, HOUR } = SPAN;
 
 /** Told by when attempts started, which says nothing once the clock was set back. */
-const BY_TIME = ["4: fences grow with the starts of a schedule"];
+const BY_TIME = ["4: fences grow with the starts of a schedule, and none is given twice"];
 
 type Act = { weight: number; name: string; play: () => Promise<unknown> };
 type Fate = "done" | "crashed" | "lost" | "busy";

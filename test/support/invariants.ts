@@ -30,6 +30,8 @@ export async function checkInvariants(admin: pg.Pool, but: readonly string[] = [
     query: async <Row>(statement: { text: string }, values: readonly unknown[] = []) =>
       (await admin.query(statement.text, [...values])).rows as Row[],
   };
+  const unknown = but.filter((one) => !INVARIANTS.some(({ name }) => name === one));
+  if (unknown.length > 0) throw new Error(`nothing is called ${unknown.join(", ")}`);
   for (const { name, over, statement } of INVARIANTS) {
     if (but.includes(name)) continue;
     const broken = await db.query(statement, everything[over]);

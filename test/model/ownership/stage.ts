@@ -43,7 +43,7 @@ export type Stage = {
 };
 
 /** Told by when attempts started, which says nothing once the clock was set back. */
-const BY_TIME = ["4: fences grow with the starts of a schedule"];
+const BY_TIME = ["4: fences grow with the starts of a schedule, and none is given twice"];
 /** How many sequences share one look at the invariants: that costs as much as four verbs. MODEL_EACH=1 looks after each. */
 const SEQUENCES_PER_LOOK = process.env.MODEL_EACH === undefined ? 25 : 1;
 /** Not truncated: that would have every statement planned anew. */
