@@ -10,6 +10,7 @@ import { cancelRuns } from "../../../src/authority/runs/cancel.ts";
 import { materialize } from "../../../src/authority/runs/materialize.ts";
 import { runNow } from "../../../src/authority/runs/run-now.ts";
 import { reviseSchedule } from "../../../src/authority/schedules/revise-schedule.ts";
+import { PunctualError } from "../../../src/kernel/errors.ts";
 import { findSchedule } from "../../../src/store/reads/schedules.ts";
 import { createWorld, definitionOf, type World } from "../../support/world.ts";
 import { allow } from "../scenes.ts";
@@ -25,7 +26,10 @@ describe("B41 maintenance beside live work", () => {
   afterAll(() => world.close());
 
   it("sweepers, workers on the same runs, cancels, edits, retention and run-now on one schedule: no deadlock reaches anybody, and none happens", async () => {
-    const scheduleId = await world.newSchedule({ ...allow(3), rule: { kind: "interval", everyMs: 1000, anchorAt: 0 } });
+    const rule = { kind: "interval", everyMs: 1000, anchorAt: 0 } as const;
+    const scheduleId = await world.newSchedule({ ...allow(40), rule });
+    await world.makeDue(scheduleId, 80_000);
+    await world.materialize([scheduleId]);
     const { tenantId } = world;
     const who = { tenantId, actor: "test", scheduleId };
     const processes = [world.another(), world.another(), world.another(), world.another()];
@@ -37,7 +41,14 @@ describe("B41 maintenance beside live work", () => {
       }[];
     /** Everybody is done after so many rounds, however long they take. */
     const rounds = async (act: (authority: Authority, n: number) => Promise<unknown>, authority: Authority) => {
-      for (let n = 0; n < ROUNDS; n++) await act(authority, n);
+      for (let n = 0; n < ROUNDS; n++) {
+        try {
+          await act(authority, n);
+        } catch (error) {
+          // A schedule that never holds still is an honest answer.
+          if (!(error instanceof PunctualError && error.code === "busy")) throw error;
+        }
+      }
     };
 
     const worker = async (authority: Authority) => {
@@ -54,7 +65,7 @@ describe("B41 maintenance beside live work", () => {
       const ids = (await look("state = 'running'")).map(({ id }) => id);
       const lapse =
         "update live_run set lease_until = clock_timestamp() - interval '1 s' where id = $1 and state = 'running'";
-      for (const id of ids.slice(0, 3)) await world.admin.query(lapse, [id]);
+      for (const id of ids.slice(0, 10)) await world.admin.query(lapse, [id]);
       await expireLeases(authority, ids.toReversed(), 0);
     };
     const canceler = async (authority: Authority) => {
@@ -66,7 +77,7 @@ describe("B41 maintenance beside live work", () => {
     };
     const editor = async (authority: Authority, n: number) => {
       const { revision, definition } = (await findSchedule(authority.db, tenantId, scheduleId))!;
-      const change = { definition: definitionOf({ ...definition, ...allow(2 + (n % 3)) }) };
+      const change = { definition: definitionOf({ ...definition, ...allow(30 + 10 * (n % 3)) }) };
       await reviseSchedule(authority, { ...who, expectedRevision: revision, change });
     };
     const keeper = async (authority: Authority) => {
@@ -94,7 +105,20 @@ describe("B41 maintenance beside live work", () => {
       const codes = (await metrics.verbFaults.get()).values.map((value) => value.labels.code);
       expect(codes).not.toContain("40P01");
     }
-    const done = await world.admin.query("select count(*)::int as n from run where state in ('succeeded', 'canceled')");
-    expect(done.rows[0].n).toBeGreaterThan(ROUNDS);
+    // Nothing is stuck: whatever is left starts and ends.
+    for (let wave = 0; wave < 300 && (await world.live()).length > 0; wave++) {
+      await world.makeAvailable();
+      await world.claimAll();
+      await world.admin.query(
+        "update live_run set lease_until = clock_timestamp() + interval '1 minute' where state = 'running'",
+      );
+      const left = (await look("state = 'running'")).map(({ id, fence }) => ({ runId: id, fence }));
+      await completeRuns(
+        world.authority,
+        left.map(({ runId, fence }) => ({ runId, fence, output: null })),
+      );
+    }
+    expect(await world.live()).toEqual([]);
+    await world.check();
   });
 });
