@@ -5,7 +5,7 @@ import type { Queryable } from "../store/database.ts";
 import { type ApiKeyRow, findApiKey } from "../store/reads/keys.ts";
 import type { Caller, Role } from "./context.ts";
 import { readKey, sameHash } from "./keys.ts";
-import { Problem } from "./problem.ts";
+import { Problem } from "./problems/problem.ts";
 
 /** Who is calling. A row is trusted for this long, so a revoked key may work for so many ms more. */
 const TRUST_ROW_MS = 5000;

@@ -4,7 +4,7 @@ import type { Clock } from "../kernel/clock.ts";
 import { type Authenticator, authorize, keyFromAuthorization } from "./auth.ts";
 import type { Caller, Role } from "./context.ts";
 import { sameHash } from "./keys.ts";
-import { Problem } from "./problem.ts";
+import { Problem } from "./problems/problem.ts";
 
 /**
  * The board opens in a browser, which sends no bearer token: the key comes as a Basic password or once as `?key=`, and

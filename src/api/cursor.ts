@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { sameHash } from "./keys.ts";
-import { Problem } from "./problem.ts";
+import { Problem } from "./problems/problem.ts";
 
 /**
  * Opaque cursors: a few strings and numbers, signed, bound to one list and its filters. They stay valid over restarts

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { findFaults } from "./input/issues.ts";
-import type { FieldFault } from "./problem.ts";
+import type { FieldFault } from "./problems/problem.ts";
 
 /** The registered jobs, as the API needs them: to list them, and to refuse a schedule that no worker could ever run. */
 export type JobType = {

@@ -5,7 +5,9 @@ import { type Authenticator, authorize, keyFromAuthorization } from "./auth.ts";
 import type { ApiContext } from "./context.ts";
 import { parseWith } from "./input/issues.ts";
 import { readBody, readQuery, refuseUnstorable } from "./input/read-request.ts";
-import { documentOf, PROBLEMS, Problem, problemOf, SUCCESS } from "./problem.ts";
+import { PROBLEMS, SUCCESS } from "./problems/catalogue.ts";
+import { documentOf, Problem } from "./problems/problem.ts";
+import { problemOf } from "./problems/problem-of.ts";
 import { requestIdOf } from "./request-id.ts";
 import type { Call, Reply, Route } from "./route.ts";
 

@@ -7,7 +7,8 @@ import {
   type ZodOpenApiResponsesObject,
 } from "zod-openapi";
 import { PROBLEM } from "./examples.ts";
-import { PROBLEMS, type ProblemCode, SUCCESS, statusOf } from "./problem.ts";
+import { PROBLEMS, type ProblemCode, SUCCESS } from "./problems/catalogue.ts";
+import { statusOf } from "./problems/problem.ts";
 import type { Route } from "./route.ts";
 
 const problemSchema = z

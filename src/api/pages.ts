@@ -3,7 +3,8 @@ import { dirname } from "node:path";
 import express, { type Express, type Request, type Response } from "express";
 import type { ApiContext } from "./context.ts";
 import { createOpenApi } from "./openapi.ts";
-import { PROBLEMS, Problem, statusOf } from "./problem.ts";
+import { PROBLEMS } from "./problems/catalogue.ts";
+import { Problem, statusOf } from "./problems/problem.ts";
 import { ROUTES } from "./table.ts";
 
 /** What people open in a browser: the reference page, the error catalogue, and a page that leads to them. Nothing comes from elsewhere. */

@@ -3,7 +3,7 @@ import { readFloor } from "../store/reads/floor.ts";
 import { findRun, type RunView } from "../store/reads/runs.ts";
 import { findSchedule, findScheduleByKey, type ScheduleView } from "../store/reads/schedules.ts";
 import type { ApiContext, Caller } from "./context.ts";
-import { Problem } from "./problem.ts";
+import { Problem } from "./problems/problem.ts";
 
 /** From what stands in a path to the thing itself. Another tenant's id is as unknown as one that never was. */
 

@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import type { z } from "zod";
 import type { ApiContext, Caller, Role } from "./context.ts";
-import type { ProblemCode, SuccessKind } from "./problem.ts";
+import type { ProblemCode, SuccessKind } from "./problems/catalogue.ts";
 
 export type Method = "get" | "post" | "put" | "patch" | "delete";
 

@@ -66,7 +66,7 @@ const schema = z.object({
     .string()
     .min(16)
     .optional()
-    .describe("Signs cursors and download links; the same on every replica of `api` and `effects`"),
+    .describe("Signs cursors and download links; the same on every replica of `api` and `sender`"),
   PUNCTUAL_METRICS_HOST: z
     .string()
     .default("0.0.0.0")

@@ -5,15 +5,15 @@ import { type Core, createCore, openCore } from "./core.ts";
 import { registerJobs } from "./jobs.ts";
 import { createOpsServer } from "./ops-server.ts";
 import { apiRole } from "./roles/api.ts";
-import { effectsRole } from "./roles/effects.ts";
 import { relayRole } from "./roles/relay.ts";
 import { schedulerRole } from "./roles/scheduler.ts";
+import { senderRole } from "./roles/sender.ts";
 import { sweeperRole } from "./roles/sweeper.ts";
 import { workerRole } from "./roles/worker.ts";
 import { readSecret } from "./secret.ts";
 import { askedToEnd } from "./shutdown.ts";
 
-export const ROLES = ["api", "scheduler", "relay", "sweeper", "effects", "worker"] as const;
+export const ROLES = ["api", "scheduler", "relay", "sweeper", "sender", "worker"] as const;
 export type RoleName = (typeof ROLES)[number];
 
 /** The services of one role. */
@@ -22,10 +22,10 @@ export function servicesOf(role: RoleName, core: Core): Service[] {
   if (role === "relay") return relayRole(core);
   if (role === "sweeper") return sweeperRole(core);
   if (role === "worker") return workerRole(core, registerJobs());
-  if (role === "effects") {
+  if (role === "sender") {
     const { PUNCTUAL_PUBLIC_URL, PUNCTUAL_HOST, PUNCTUAL_PORT } = core.config;
     const publicUrl = PUNCTUAL_PUBLIC_URL ?? `http://${PUNCTUAL_HOST}:${PUNCTUAL_PORT}`;
-    return effectsRole(core, readSecret(core.config), () => publicUrl);
+    return senderRole(core, readSecret(core.config), () => publicUrl);
   }
   return [core.tzWatch, apiRole(core, registerJobs(), readSecret(core.config))];
 }

@@ -14,9 +14,9 @@ import { type Servers, startServers } from "./embedded/servers.ts";
 import { registerJobs } from "./jobs.ts";
 import { assertPortFree } from "./port-check.ts";
 import { apiRole } from "./roles/api.ts";
-import { effectsRole } from "./roles/effects.ts";
 import { relayRole } from "./roles/relay.ts";
 import { schedulerRole } from "./roles/scheduler.ts";
+import { senderRole } from "./roles/sender.ts";
 import { sweeperRole } from "./roles/sweeper.ts";
 import { workerRole } from "./roles/worker.ts";
 import { readSecret } from "./secret.ts";
@@ -66,7 +66,7 @@ async function runAll(config: Config, given: Config, servers: Servers, ended: Pr
       ...relayRole(core),
       ...schedulerRole(core),
       ...sweeperRole(core),
-      ...effectsRole(core, secret, () => config.PUNCTUAL_PUBLIC_URL ?? api.url()),
+      ...senderRole(core, secret, () => config.PUNCTUAL_PUBLIC_URL ?? api.url()),
       api,
     ];
     const demo = await prepareDemo(core);

@@ -59,7 +59,12 @@ export type Signals = {
   effectsDue(): void;
 };
 
-const noSignals: Signals = { scheduleMoved: () => {}, outboxGrew: () => {}, slotsFreed: () => {}, effectsDue: () => {} };
+const noSignals: Signals = {
+  scheduleMoved: () => {},
+  outboxGrew: () => {},
+  slotsFreed: () => {},
+  effectsDue: () => {},
+};
 
 const DEADLOCK_TRIES = 5;
 

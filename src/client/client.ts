@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { type Effects, effectsOf } from "./effects.ts";
 import { type DeadLetters, deadLettersOf } from "./dead-letters.ts";
+import { type Effects, effectsOf } from "./effects.ts";
 import { type ClientOptions, createHttp, pathOf } from "./http.ts";
 import { type Backfill, backfillOf, type Operations, operationsOf } from "./operations.ts";
 import { type Previews, previewsOf } from "./previews.ts";

@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import { chargeFor, shareOut } from "../domain/fairness.ts";
+import { chargeFor, shareOut } from "../domain/dispatch/fairness.ts";
 import type { Instant } from "../kernel/clock.ts";
 
 /** What a worker process remembers of one tenant's queue in one class. */

@@ -3,7 +3,7 @@ import { announceScanner, dismissScanner } from "../authority/dispatch/presence.
 import { findDueLate, findDueOnTime, findFaultySchedules, findNextInstant } from "../authority/runs/due.ts";
 import { findToldSchedules } from "../authority/runs/hear-ends.ts";
 import { materialize } from "../authority/runs/materialize.ts";
-import { bucketMask, bucketsOf } from "../domain/rendezvous.ts";
+import { bucketMask, bucketsOf } from "../domain/dispatch/rendezvous.ts";
 import type { Instant } from "../kernel/clock.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { Uuid } from "../kernel/ids.ts";

@@ -1,9 +1,9 @@
 import type { Authority } from "../authority/authority.ts";
 import { readDispatchView } from "../authority/dispatch/dispatch-view.ts";
 import type { DispatchPlan } from "../authority/runs/bear.ts";
-import { runsPerHint } from "../domain/hint-size.ts";
+import { runsPerHint } from "../domain/dispatch/hint-size.ts";
+import { windowOf } from "../domain/dispatch/window.ts";
 import { LANES } from "../domain/states.ts";
-import { windowOf } from "../domain/window.ts";
 import type { LaneRate } from "../hints/publisher.ts";
 
 /**

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { mintKey } from "../../src/api/keys.ts";
-import { PROBLEMS } from "../../src/api/problem.ts";
+import { PROBLEMS } from "../../src/api/problems/catalogue.ts";
 import { ROUTES } from "../../src/api/table.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { silentLog } from "../../src/kernel/log.ts";

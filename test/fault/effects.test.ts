@@ -19,7 +19,7 @@ async function openScene(onTestFinished: (close: () => Promise<void>) => void) {
     await world.close();
   });
   const options: NodeOptions = {
-    roles: ["effects"],
+    roles: ["sender"],
     url: world.url,
     config: {
       PUNCTUAL_OUTBOUND_ALLOW: "127.0.0.0/8",

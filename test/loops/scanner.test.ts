@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Authority } from "../../src/authority/authority.ts";
-import { bucketMask, bucketsOf } from "../../src/domain/rendezvous.ts";
+import { bucketMask, bucketsOf } from "../../src/domain/dispatch/rendezvous.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { BUCKETS, bucketOf, mintId, type Uuid } from "../../src/kernel/ids.ts";
 import { createLoop } from "../../src/kernel/loop.ts";

@@ -26,7 +26,7 @@ const compose: { services: Record<string, Service>; volumes: Record<string, unkn
 );
 const dockerfile = readFileSync(`${root}/ops/Dockerfile`, "utf8");
 const ours = Object.entries(compose.services).filter(([, service]) => service.image === "punctual:local");
-const lastingRoles = ["api", "scheduler", "relay", "sweeper", "effects", "worker"];
+const lastingRoles = ["api", "scheduler", "relay", "sweeper", "sender", "worker"];
 
 /** The Compose specification's own schema, as the linter dclint ships it. */
 function composeSchema(): object {

@@ -18,9 +18,9 @@ import { createRollupFolder } from "../../src/loops/upkeep/rollup-folder.ts";
 import { createRollupKeeper } from "../../src/loops/upkeep/rollup-keeper.ts";
 import { readRollups } from "../../src/store/reads/rollups.ts";
 import { readWatermark } from "../../src/store/reads/status.ts";
+import { bear, failForGood, MINUTE, start } from "../authority/scenes.ts";
 import { randomFrom } from "../support/random.ts";
 import { createWorld, type World } from "../support/world.ts";
-import { bear, failForGood, MINUTE, start } from "../authority/scenes.ts";
 
 /** What the tables of the authority say by themselves, and a trigger that saw each first start. */
 const RECOUNT = `

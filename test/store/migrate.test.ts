@@ -1,4 +1,4 @@
-import { copyFileSync, mkdtempSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
@@ -47,10 +47,10 @@ async function withEmptyDatabase(work: (url: string, query: (text: string) => Pr
   }
 }
 
-/** A directory with the real first migration and these files. */
+/** A directory with the real migrations and these files. */
 function migrationsWith(files: Record<string, string>): string {
   const directory = mkdtempSync(join(tmpdir(), "punctual-migrations-"));
-  copyFileSync(join(MIGRATIONS, "0001_authority.sql"), join(directory, "0001_authority.sql"));
+  cpSync(MIGRATIONS, directory, { recursive: true });
   for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text);
   return directory;
 }
@@ -102,31 +102,31 @@ test("a migrator that died leaves no lock behind", async () => {
     const dead = await connect(url);
     await dead.query("begin; select pg_advisory_xact_lock(8104683)");
     await query("update schema_migration_lock set is_locked = 1");
-    const directory = migrationsWith({ "0002_more.sql": migration("create table more ()") });
+    const directory = migrationsWith({ "9002_more.sql": migration("create table more ()") });
     const waiting = migrateToLatest(url, { directory });
     await expect
       .poll(() => query("select count(*)::int as waiting from pg_locks where locktype = 'advisory' and not granted"))
       .toEqual([{ waiting: 1 }]);
     await query("select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted");
-    expect(await waiting).toEqual({ applied: ["0002_more"] });
+    expect(await waiting).toEqual({ applied: ["9002_more"] });
   });
 });
 
 test("a failing migration leaves nothing of itself, names its line, and keeps those before it", async () => {
   await withEmptyDatabase(async (url, query) => {
     const broken = migration("create table half ();\nselect 'what?' from nowhere");
-    const directory = migrationsWith({ "0002_good.sql": migration("create table good ()"), "0003_bad.sql": broken });
+    const directory = migrationsWith({ "9002_good.sql": migration("create table good ()"), "9003_bad.sql": broken });
     await expect(migrateToLatest(url, { directory })).rejects.toMatchObject({
       code: "migration-failed",
       actor: "operator",
-      message: 'Migration 0003_bad failed at line 5: relation "nowhere" does not exist',
+      message: 'Migration 9003_bad failed at line 5: relation "nowhere" does not exist',
     });
     expect(await query("select to_regclass('good') as good, to_regclass('half') as half")).toEqual([
       { good: "good", half: null },
     ]);
     await expect(assertFits(url, directory)).rejects.toMatchObject({ code: "schema-too-old" });
-    writeFileSync(join(directory, "0003_bad.sql"), migration("create table half ()"));
-    expect(await migrateToLatest(url, { directory })).toEqual({ applied: ["0003_bad"] });
+    writeFileSync(join(directory, "9003_bad.sql"), migration("create table half ()"));
+    expect(await migrateToLatest(url, { directory })).toEqual({ applied: ["9003_bad"] });
   });
 });
 
@@ -134,13 +134,13 @@ test("an index is created concurrently by a migration without a transaction", as
   await withEmptyDatabase(async (url, query) => {
     const statement = "create index concurrently if not exists worker_name on worker (name)";
     const text = migration(statement, { more: "-- transaction: none\n" });
-    const directory = migrationsWith({ "0002_index.sql": text });
-    expect(await migrateToLatest(url, { directory })).toEqual({ applied: ["0001_authority", "0002_index"] });
+    const directory = migrationsWith({ "9002_index.sql": text });
+    expect((await migrateToLatest(url, { directory })).applied.at(-1)).toBe("9002_index");
     expect(await query("select indisvalid from pg_index where indexrelid = 'worker_name'::regclass")).toEqual([
       { indisvalid: true },
     ]);
     // Its migrator died before it could describe what it had done.
-    await query("update schema_migration set breaking = null, sha256 = null where name = '0002_index'");
+    await query("update schema_migration set breaking = null, sha256 = null where name = '9002_index'");
     const older = migrationsWith({});
     await expect(assertFits(url, older)).rejects.toMatchObject({ code: "schema-too-new" });
     await migrateToLatest(url, { directory });
@@ -151,7 +151,7 @@ test("an index is created concurrently by a migration without a transaction", as
 test("a program without a breaking migration of the database refuses to start, and to migrate", async () => {
   await withEmptyDatabase(async (url) => {
     const text = migration("alter table worker drop column stopping", { breaking: "yes" });
-    await migrateToLatest(url, { directory: migrationsWith({ "0002_newer.sql": text }) });
+    await migrateToLatest(url, { directory: migrationsWith({ "9002_newer.sql": text }) });
     const older = migrationsWith({});
     await expect(assertFits(url, older)).rejects.toMatchObject({ code: "schema-too-new", actor: "operator" });
     await expect(migrateToLatest(url, { directory: older })).rejects.toMatchObject({ code: "schema-too-new" });
@@ -161,7 +161,7 @@ test("a program without a breaking migration of the database refuses to start, a
 test("a program without a harmless migration of the database starts, and migrates", async () => {
   await withEmptyDatabase(async (url) => {
     const text = migration("alter table worker add column colour text");
-    await migrateToLatest(url, { directory: migrationsWith({ "0002_newer.sql": text }) });
+    await migrateToLatest(url, { directory: migrationsWith({ "9002_newer.sql": text }) });
     const older = migrationsWith({});
     await assertFits(url, older);
     expect(await migrateToLatest(url, { directory: older })).toEqual({ applied: [] });
@@ -179,11 +179,11 @@ test("a database that was never migrated is too old", async () => {
 
 test("an applied migration that was edited is refused", async () => {
   await withEmptyDatabase(async (url) => {
-    const directory = migrationsWith({ "0002_more.sql": migration("create table more ()") });
+    const directory = migrationsWith({ "9002_more.sql": migration("create table more ()") });
     await migrateToLatest(url, { directory });
-    writeFileSync(join(directory, "0002_more.sql"), migration("create table more ()").replaceAll("\n", "\r\n"));
+    writeFileSync(join(directory, "9002_more.sql"), migration("create table more ()").replaceAll("\n", "\r\n"));
     await assertFits(url, directory);
-    writeFileSync(join(directory, "0002_more.sql"), migration("create table more (id int)"));
+    writeFileSync(join(directory, "9002_more.sql"), migration("create table more (id int)"));
     await expect(assertFits(url, directory)).rejects.toMatchObject({ code: "schema-changed" });
     await expect(migrateToLatest(url, { directory })).rejects.toMatchObject({ code: "schema-changed" });
   });
@@ -192,10 +192,10 @@ test("an applied migration that was edited is refused", async () => {
 test.each([
   [
     "no locks line",
-    { "0002_x.sql": "-- why: x\n-- breaking: no\nselect 1;" },
-    /0002_x\.sql lacks the line "-- locks:"/,
+    { "9002_x.sql": "-- why: x\n-- breaking: no\nselect 1;" },
+    /9002_x\.sql lacks the line "-- locks:"/,
   ],
-  ["an unknown word", { "0002_x.sql": migration("select 1", { breaking: "maybe" as "no" }) }, /allowed: yes, no/],
+  ["an unknown word", { "9002_x.sql": migration("select 1", { breaking: "maybe" as "no" }) }, /allowed: yes, no/],
   ["a number used twice", { "0001_x.sql": migration("select 1") }, /used once; found 0001 again/],
   [
     "a name without a number",

@@ -17,7 +17,12 @@ let moved: (number | null)[];
 beforeEach(async () => {
   moved = [];
   world = await createWorld({
-    signals: { scheduleMoved: (at) => void moved.push(at), outboxGrew: () => {}, slotsFreed: () => {}, effectsDue: () => {} },
+    signals: {
+      scheduleMoved: (at) => void moved.push(at),
+      outboxGrew: () => {},
+      slotsFreed: () => {},
+      effectsDue: () => {},
+    },
   });
 });
 afterEach(async () => {

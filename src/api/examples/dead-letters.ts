@@ -2,7 +2,7 @@
 
 const FAILED = { code: "warehouse-unreachable", message: "connect ECONNREFUSED 10.0.0.7:5432" } as const;
 
-export const LETTER_FILTER = { reason: "attempts-exhausted", fingerprint: "5f0c1d7e2b9a4c36" } as const;
+const LETTER_FILTER = { reason: "attempts-exhausted", fingerprint: "5f0c1d7e2b9a4c36" } as const;
 export const LETTERS_BODY = {
   filter: LETTER_FILTER,
   dryRun: true,

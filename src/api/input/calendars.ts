@@ -6,7 +6,7 @@ import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { findCalendars, listCalendarNames } from "../../store/reads/calendars.ts";
 import type { ApiContext } from "../context.ts";
-import { type FieldFault, type Problem, problemOfFaults } from "../problem.ts";
+import { type FieldFault, type Problem, problemOfFaults } from "../problems/problem.ts";
 import { didYouMean } from "./did-you-mean.ts";
 import { showValue } from "./issues.ts";
 

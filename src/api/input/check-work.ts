@@ -4,7 +4,7 @@ import { compileRule, type RuleFault } from "../../domain/recurrence/compile.ts"
 import type { Rule } from "../../domain/recurrence/rule.ts";
 import type { ZoneSource } from "../../domain/recurrence/zone-source.ts";
 import type { ApiContext } from "../context.ts";
-import { type FieldFault, fieldProblem, Problem, problemOfFaults } from "../problem.ts";
+import { type FieldFault, fieldProblem, Problem, problemOfFaults } from "../problems/problem.ts";
 import { didYouMean } from "./did-you-mean.ts";
 import { PAYLOAD_BYTES } from "./fields.ts";
 import { showValue } from "./issues.ts";

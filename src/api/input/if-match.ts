@@ -1,4 +1,4 @@
-import { fieldProblem } from "../problem.ts";
+import { fieldProblem } from "../problems/problem.ts";
 
 /**
  * The number in `If-Match`, which holds an ETag as a read gave it out; undefined without the header. `what` has that

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { type FieldFault, problemOfFaults } from "../problem.ts";
+import { type FieldFault, problemOfFaults } from "../problems/problem.ts";
 import { didYouMean } from "./did-you-mean.ts";
 
 /** `["payload","items",3,"a b"]` → `payload.items[3]["a b"]`; the root is called by `root`. */

@@ -1,4 +1,4 @@
-import { fieldProblem } from "../problem.ts";
+import { fieldProblem } from "../problems/problem.ts";
 
 /** `name=value`, as a query names a label. The value may have a `=` of its own. */
 export function readLabel(text: string): { name: string; value: string } {

@@ -1,5 +1,5 @@
 import express, { type Request, type Response } from "express";
-import { fieldProblem, Problem } from "../problem.ts";
+import { fieldProblem, Problem } from "../problems/problem.ts";
 import { showPath, showValue } from "./issues.ts";
 import { faultOfText, type Json, JsonSyntaxError, JsonValueError, parseJson } from "./json.ts";
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { fieldProblem, Problem } from "../problem.ts";
+import { fieldProblem, Problem } from "../problems/problem.ts";
 import { showValue } from "./issues.ts";
 
 /** What a key creates is part of it: the same text on two routes is two keys. */

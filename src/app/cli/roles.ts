@@ -9,7 +9,7 @@ const ROLE_WORDS = {
   scheduler: "turn due schedules into runs",
   relay: "tell Redis what can start",
   sweeper: "end lapsed leases, publish lost hints again",
-  effects: "send the emails and webhooks of accepted results",
+  sender: "send the emails and webhooks of accepted results",
   worker: "run attempts",
 } as const satisfies Readonly<Record<RoleName, string>>;
 

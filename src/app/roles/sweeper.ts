@@ -7,6 +7,8 @@ import { createClaimedHints } from "../../loops/claimed-hints.ts";
 import { createGaugeReader } from "../../loops/gauge-reader.ts";
 import { createHintSweeper } from "../../loops/hint-sweeper.ts";
 import { createLeaseSweeper } from "../../loops/lease-sweeper.ts";
+import { createObjectCleaner } from "../../loops/objects/object-cleaner.ts";
+import { createStoreCleaner } from "../../loops/objects/store-cleaner.ts";
 import { createOperationsDriver } from "../../loops/operations.ts";
 import { createRangeCounter } from "../../loops/range-counter.ts";
 import { createReconciler } from "../../loops/reconciler.ts";
@@ -14,8 +16,6 @@ import { createReplanner } from "../../loops/replanner.ts";
 import { createDeadLetterKeeper } from "../../loops/upkeep/dead-letter-keeper.ts";
 import { createRollupFolder } from "../../loops/upkeep/rollup-folder.ts";
 import { createRollupKeeper } from "../../loops/upkeep/rollup-keeper.ts";
-import { createObjectCleaner } from "../../loops/objects/object-cleaner.ts";
-import { createStoreCleaner } from "../../loops/objects/store-cleaner.ts";
 import type { Core } from "../core.ts";
 import { objectsReady, resultsKeptMs } from "../objects.ts";
 

@@ -1,7 +1,7 @@
 import type { Fence } from "../../domain/fence.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { type Handover, handOver } from "../../store/rows/leases.ts";
-import { type LiveRun, lockLiveRuns } from "../../store/rows/live-runs.ts";
+import { type LiveRun, lockLiveRuns } from "../../store/rows/runs/live-runs.ts";
 import type { Authority } from "../authority.ts";
 import { isCurrent } from "./fail.ts";
 import { type Grant, toGrants } from "./grant.ts";

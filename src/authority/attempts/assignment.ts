@@ -1,8 +1,8 @@
 import type { Payload, Work } from "../../domain/definition.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import type { Transaction } from "../../store/database.ts";
-import type { ClaimableRun } from "../../store/rows/live-runs.ts";
-import { readOwnWork } from "../../store/rows/own-work.ts";
+import type { ClaimableRun } from "../../store/rows/runs/live-runs.ts";
+import { readOwnWork } from "../../store/rows/runs/own-work.ts";
 import type { Authority } from "../authority.ts";
 
 /** What a run is to do: from its immutable revision, or from its own row where it brought its own work or payload. */

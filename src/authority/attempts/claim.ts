@@ -3,7 +3,6 @@ import { fenceOf } from "../../domain/fence.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import type { Transaction } from "../../store/database.ts";
 import { insertAttempts, readGrantsOf, type SavedGrant, startLiveRuns } from "../../store/rows/grants.ts";
-import { type ClaimableRun, lockClaimable, readLiveRuns } from "../../store/rows/live-runs.ts";
 import {
   deleteOutbox,
   lockOutboxSkipping,
@@ -11,6 +10,7 @@ import {
   type OutboxRow,
   readOutboxIds,
 } from "../../store/rows/outbox.ts";
+import { type ClaimableRun, lockClaimable, readLiveRuns } from "../../store/rows/runs/live-runs.ts";
 import {
   addUsage,
   countLanes,

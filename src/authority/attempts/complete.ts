@@ -7,8 +7,8 @@ import {
 import type { Instant } from "../../kernel/clock.ts";
 import { instantOf, type Uuid } from "../../kernel/ids.ts";
 import { type Queryable, sql } from "../../store/database.ts";
-import { lockRunning } from "../../store/rows/live-runs.ts";
-import { lockObjects, type ObjectRow, referenceObjects } from "../../store/rows/objects.ts";
+import { lockObjects, type ObjectRow, referenceObjects } from "../../store/rows/objects/objects.ts";
+import { lockRunning } from "../../store/rows/runs/live-runs.ts";
 import type { Authority } from "../authority.ts";
 import { type AcceptedRun, effectIntentsOf } from "../effects/intents.ts";
 import { type Departure, depart } from "./depart.ts";

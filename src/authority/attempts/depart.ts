@@ -5,6 +5,8 @@ import { LANES, type Lane } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import { sql, type Transaction } from "../../store/database.ts";
 import { insertEffects, type NewEffect } from "../../store/rows/effects/effects.ts";
+import { insertIntents, type OutboxRow } from "../../store/rows/outbox.ts";
+import { countRetries } from "../../store/rows/rollups.ts";
 import {
   type AttemptEnd,
   closeAttempts,
@@ -12,10 +14,8 @@ import {
   type Ending,
   endRuns,
   insertDeadLetters,
-} from "../../store/rows/endings.ts";
-import type { EndingRun, LiveRun } from "../../store/rows/live-runs.ts";
-import { insertIntents, type OutboxRow } from "../../store/rows/outbox.ts";
-import { countRetries } from "../../store/rows/rollups.ts";
+} from "../../store/rows/runs/endings.ts";
+import type { EndingRun, LiveRun } from "../../store/rows/runs/live-runs.ts";
 import { addUsage, countLanes } from "../../store/rows/usage.ts";
 import { instantText } from "../../store/values.ts";
 import { handOn, slotsHeldBy } from "./hand-on.ts";

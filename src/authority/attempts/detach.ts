@@ -2,7 +2,7 @@ import type { Fence } from "../../domain/fence.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { type Handover, handOver } from "../../store/rows/leases.ts";
-import { lockLiveRuns } from "../../store/rows/live-runs.ts";
+import { lockLiveRuns } from "../../store/rows/runs/live-runs.ts";
 import type { Authority } from "../authority.ts";
 import { isCurrent } from "./fail.ts";
 

@@ -2,7 +2,7 @@ import { epochOf } from "../../domain/fence.ts";
 import { CRASH_LOOP_LIMIT, type Failure } from "../../domain/retry.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
-import { type LiveRun, lockLiveRunsSkipping } from "../../store/rows/live-runs.ts";
+import { type LiveRun, lockLiveRunsSkipping } from "../../store/rows/runs/live-runs.ts";
 import { announce } from "../announce.ts";
 import type { Authority } from "../authority.ts";
 import { readRaisedEpoch } from "../server.ts";

@@ -4,8 +4,8 @@ import { decideRetry, type Failure, type GiveUpReason } from "../../domain/retry
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { storableText } from "../../kernel/storable.ts";
-import { readClosedAttempts } from "../../store/rows/endings.ts";
-import { type LiveRun, lockLiveRuns } from "../../store/rows/live-runs.ts";
+import { readClosedAttempts } from "../../store/rows/runs/endings.ts";
+import { type LiveRun, lockLiveRuns } from "../../store/rows/runs/live-runs.ts";
 import { announce } from "../announce.ts";
 import type { Authority } from "../authority.ts";
 import { loadAssignments } from "./assignment.ts";

@@ -3,7 +3,7 @@ import type { Fence } from "../../domain/fence.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import type { Transaction } from "../../store/database.ts";
-import type { ClaimableRun } from "../../store/rows/live-runs.ts";
+import type { ClaimableRun } from "../../store/rows/runs/live-runs.ts";
 import type { Authority } from "../authority.ts";
 import { loadAssignments } from "./assignment.ts";
 

@@ -1,9 +1,9 @@
-import { groupIntoRows } from "../../domain/hint-size.ts";
+import { groupIntoRows } from "../../domain/dispatch/hint-size.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { sql, type Transaction } from "../../store/database.ts";
-import type { EndingRun, LiveRun } from "../../store/rows/live-runs.ts";
 import { insertIntents, type OutboxRow } from "../../store/rows/outbox.ts";
+import type { EndingRun, LiveRun } from "../../store/rows/runs/live-runs.ts";
 
 /** A guard that its holder has let go of in this transaction. */
 export type FreedSlot = { scheduleId: Uuid; guard: Uuid };

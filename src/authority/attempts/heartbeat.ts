@@ -2,7 +2,7 @@ import type { Fence } from "../../domain/fence.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { type ProgressNote, renewLeases, writeProgress } from "../../store/rows/leases.ts";
-import { lockLiveRunsSkipping, readLiveRuns } from "../../store/rows/live-runs.ts";
+import { lockLiveRunsSkipping, readLiveRuns } from "../../store/rows/runs/live-runs.ts";
 import type { Authority } from "../authority.ts";
 
 export type Beat = {

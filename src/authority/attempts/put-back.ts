@@ -1,4 +1,4 @@
-import { groupIntoRows, MOST_RUNS_PER_HINT } from "../../domain/hint-size.ts";
+import { groupIntoRows, MOST_RUNS_PER_HINT } from "../../domain/dispatch/hint-size.ts";
 import type { HeldBy } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";

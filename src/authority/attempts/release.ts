@@ -1,8 +1,8 @@
 import type { Fence } from "../../domain/fence.ts";
 import { INTERRUPTION_LIMIT } from "../../domain/retry.ts";
 import type { Uuid } from "../../kernel/ids.ts";
-import { readClosedAttempts } from "../../store/rows/endings.ts";
-import { lockLiveRuns } from "../../store/rows/live-runs.ts";
+import { readClosedAttempts } from "../../store/rows/runs/endings.ts";
+import { lockLiveRuns } from "../../store/rows/runs/live-runs.ts";
 import { announce } from "../announce.ts";
 import type { Authority } from "../authority.ts";
 import { type Departure, depart } from "./depart.ts";

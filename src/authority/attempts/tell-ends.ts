@@ -1,7 +1,7 @@
 import type { EndedState } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import { sql, type Transaction } from "../../store/database.ts";
-import type { EndingRun } from "../../store/rows/live-runs.ts";
+import type { EndingRun } from "../../store/rows/runs/live-runs.ts";
 import { instantText } from "../../store/values.ts";
 
 const TELL = sql(

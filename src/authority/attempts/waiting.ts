@@ -3,8 +3,8 @@ import { freeGuards, slotsOf } from "../../domain/guard.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { sql, type Transaction } from "../../store/database.ts";
-import type { LiveRun } from "../../store/rows/live-runs.ts";
 import type { OutboxRow } from "../../store/rows/outbox.ts";
+import type { LiveRun } from "../../store/rows/runs/live-runs.ts";
 import { handOn, letGo } from "./hand-on.ts";
 
 /** What waits in a schedule whose cursor is locked: only who holds that may free or hold guards without having had one. */

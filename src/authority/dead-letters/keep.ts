@@ -2,7 +2,7 @@ import { forgetResolved, readOpenLetters } from "../../store/rows/dead-letters.t
 import type { Authority } from "../authority.ts";
 
 /** How long what was decided about a dead letter stays to be read. */
-export const RESOLVED_KEPT_DAYS = 30;
+const RESOLVED_KEPT_DAYS = 30;
 /** A gauge need not tell more than this from more. */
 const MOST_COUNTED = 10_000;
 

@@ -19,9 +19,9 @@ import {
   resolveLetters,
 } from "../../store/rows/dead-letters.ts";
 import { readFloor } from "../../store/rows/floor.ts";
-import { type LiveRun, lockOpenRunsOf, openRunOf } from "../../store/rows/live-runs.ts";
 import { carryAttempts } from "../../store/rows/operations/backfill.ts";
-import { readRecordedStates } from "../../store/rows/run-state.ts";
+import { type LiveRun, lockOpenRunsOf, openRunOf } from "../../store/rows/runs/live-runs.ts";
+import { readRecordedStates } from "../../store/rows/runs/run-state.ts";
 import { lockSchedules, type ScheduleRow } from "../../store/rows/schedules.ts";
 import type { Authority } from "../authority.ts";
 import { revisionOf } from "../revisions.ts";

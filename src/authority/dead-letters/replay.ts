@@ -4,7 +4,7 @@ import type { Uuid } from "../../kernel/ids.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
 import { readLetterKeys } from "../../store/rows/dead-letters.ts";
 import { type RequestKey, takeRequestKey } from "../../store/rows/request-keys.ts";
-import { findRunState } from "../../store/rows/run-state.ts";
+import { findRunState } from "../../store/rows/runs/run-state.ts";
 import type { Authority } from "../authority.ts";
 import { lookAgain, refuse, transactOrRefuse } from "../refusal.ts";
 import { lockGraves, type Reopened, reopen } from "./reopen.ts";

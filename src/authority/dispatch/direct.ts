@@ -1,5 +1,5 @@
-import { type Contender, shareOut } from "../../domain/fairness.ts";
-import { lateRoom } from "../../domain/window.ts";
+import { type Contender, shareOut } from "../../domain/dispatch/fairness.ts";
+import { lateRoom } from "../../domain/dispatch/window.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import {

@@ -1,5 +1,5 @@
+import { type LaneDemand, lateRoom, roomOf, windowOf } from "../../domain/dispatch/window.ts";
 import { LANES } from "../../domain/states.ts";
-import { type LaneDemand, lateRoom, roomOf, windowOf } from "../../domain/window.ts";
 import type { Chance } from "../../kernel/chance.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Transaction } from "../../store/database.ts";

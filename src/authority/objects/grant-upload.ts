@@ -1,8 +1,8 @@
 import type { Fence } from "../../domain/fence.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import { bucketOf, mintId, type Uuid } from "../../kernel/ids.ts";
-import { lockLiveRuns } from "../../store/rows/live-runs.ts";
-import { insertObject, lockUnused } from "../../store/rows/objects.ts";
+import { insertObject, lockUnused } from "../../store/rows/objects/objects.ts";
+import { lockLiveRuns } from "../../store/rows/runs/live-runs.ts";
 import type { Authority } from "../authority.ts";
 
 export type UploadGrant =

@@ -1,7 +1,7 @@
 import type { Fence } from "../../domain/fence.ts";
 import type { Uuid } from "../../kernel/ids.ts";
-import { lockLiveRuns } from "../../store/rows/live-runs.ts";
-import { lockObjects, stageObject as writeStaged } from "../../store/rows/objects.ts";
+import { lockObjects, stageObject as writeStaged } from "../../store/rows/objects/objects.ts";
+import { lockLiveRuns } from "../../store/rows/runs/live-runs.ts";
 import type { Authority } from "../authority.ts";
 
 export type StageOutcome =

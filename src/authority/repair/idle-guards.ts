@@ -2,7 +2,7 @@ import { slotsOf } from "../../domain/guard.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { sql, type Transaction } from "../../store/database.ts";
 import { lockCursor } from "../../store/rows/cursors.ts";
-import { lockEveryRunOf } from "../../store/rows/live-runs.ts";
+import { lockEveryRunOf } from "../../store/rows/runs/live-runs.ts";
 import { fillFreeGuards } from "../attempts/waiting.ts";
 import type { Authority } from "../authority.ts";
 import { lookAgain, transactOrRefuse } from "../refusal.ts";

@@ -2,8 +2,8 @@ import type { Lane } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { sql } from "../../store/database.ts";
-import { lockLiveRunsSkipping } from "../../store/rows/live-runs.ts";
 import { insertIntents } from "../../store/rows/outbox.ts";
+import { lockLiveRunsSkipping } from "../../store/rows/runs/live-runs.ts";
 import type { Authority } from "../authority.ts";
 
 const WAITING = "l.state in ('queued', 'retrying')";

@@ -1,6 +1,6 @@
 import type { Uuid } from "../../kernel/ids.ts";
 import { sql } from "../../store/database.ts";
-import { lockLiveRunsAndSiblings } from "../../store/rows/live-runs.ts";
+import { lockLiveRunsAndSiblings } from "../../store/rows/runs/live-runs.ts";
 import { announce } from "../announce.ts";
 import { type Departure, depart } from "../attempts/depart.ts";
 import type { Authority } from "../authority.ts";

@@ -2,7 +2,7 @@ import { forgetRollups as deleteRollups } from "../../store/rows/rollups.ts";
 import type { Authority } from "../authority.ts";
 
 /** How long rollups are kept: by the minute for what went wrong lately, by the hour to compare with last year. */
-export const KEPT_DAYS = { 1: 90, 60: 400 } as const;
+const KEPT_DAYS = { 1: 90, 60: 400 } as const;
 
 /**
  * Takes away the oldest rollups; answers how many.

@@ -1,11 +1,11 @@
-import { type Dispatchable, groupIntoRows, type IntentRow } from "../../domain/hint-size.ts";
+import { type Dispatchable, groupIntoRows, type IntentRow } from "../../domain/dispatch/hint-size.ts";
 import type { NewRun } from "../../domain/materialization.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import { bug } from "../../kernel/errors.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import type { Transaction } from "../../store/database.ts";
-import { insertLiveRuns, insertRuns, type OwnWork } from "../../store/rows/births.ts";
 import { insertIntents, type OutboxRow } from "../../store/rows/outbox.ts";
+import { insertLiveRuns, insertRuns, type OwnWork } from "../../store/rows/runs/births.ts";
 
 /** How new runs are to be dispatched; the scanner knows the windows, everybody else leaves it to the relay. */
 export type DispatchPlan = {

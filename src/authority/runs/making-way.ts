@@ -1,7 +1,7 @@
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
-import type { Ending } from "../../store/rows/endings.ts";
-import type { LiveRun } from "../../store/rows/live-runs.ts";
+import type { Ending } from "../../store/rows/runs/endings.ts";
+import type { LiveRun } from "../../store/rows/runs/live-runs.ts";
 
 /** Ends of open runs that have not started and whose place newer ones take: a waiter is skipped, a holder canceled. */
 export function endingsOfWaiting(

@@ -3,7 +3,6 @@ import type { Instant } from "../../kernel/clock.ts";
 import { bug } from "../../kernel/errors.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { sql, type Transaction } from "../../store/database.ts";
-import { insertRuns, insertSkipRanges, insertSkips } from "../../store/rows/births.ts";
 import {
   advanceCursors,
   type CursorRow,
@@ -11,10 +10,11 @@ import {
   setFaults,
   setScheduleStatus,
 } from "../../store/rows/cursors.ts";
-import { endRuns } from "../../store/rows/endings.ts";
-import { markCancelRequested } from "../../store/rows/live-marks.ts";
-import { type LiveRun, lockOpenRunsOf } from "../../store/rows/live-runs.ts";
 import type { OutboxRow } from "../../store/rows/outbox.ts";
+import { insertRuns, insertSkipRanges, insertSkips } from "../../store/rows/runs/births.ts";
+import { endRuns } from "../../store/rows/runs/endings.ts";
+import { markCancelRequested } from "../../store/rows/runs/live-marks.ts";
+import { type LiveRun, lockOpenRunsOf } from "../../store/rows/runs/live-runs.ts";
 import type { Authority } from "../authority.ts";
 import { loadPlacings } from "../calendars/placings.ts";
 import { revisionOf } from "../revisions.ts";

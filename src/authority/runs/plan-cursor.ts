@@ -12,7 +12,7 @@ import type { Instant } from "../../kernel/clock.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { type CursorRow, isNextUnknown } from "../../store/rows/cursors.ts";
-import { type LiveRun, openRunOf } from "../../store/rows/live-runs.ts";
+import { type LiveRun, openRunOf } from "../../store/rows/runs/live-runs.ts";
 import type { Authority } from "../authority.ts";
 import { MissingCalendar, type Placings } from "../calendars/placings.ts";
 import { revisionOf } from "../revisions.ts";

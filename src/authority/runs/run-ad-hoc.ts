@@ -4,7 +4,7 @@ import { hasEffects } from "../../domain/planning/told-ends.ts";
 import { bucketFor, instantOf, mintId, randomBucket, type Uuid } from "../../kernel/ids.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
 import { type RequestKey, takeRequestKey } from "../../store/rows/request-keys.ts";
-import { findRunState } from "../../store/rows/run-state.ts";
+import { findRunState } from "../../store/rows/runs/run-state.ts";
 import type { Authority } from "../authority.ts";
 import { refuse, transactOrRefuse } from "../refusal.ts";
 import { bearRuns } from "./bear.ts";

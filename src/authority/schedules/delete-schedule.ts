@@ -1,7 +1,7 @@
 import type { Uuid } from "../../kernel/ids.ts";
 import { findSchedule } from "../../store/reads/schedules.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
-import { lockEveryRunOf } from "../../store/rows/live-runs.ts";
+import { lockEveryRunOf } from "../../store/rows/runs/live-runs.ts";
 import { updateCursor, updateSchedule } from "../../store/rows/schedules.ts";
 import { announce } from "../announce.ts";
 import { type Departure, depart } from "../attempts/depart.ts";

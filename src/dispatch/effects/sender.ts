@@ -11,7 +11,7 @@ import type { ObjectStore } from "../../objects/port.ts";
 import { insist } from "../insist.ts";
 
 /** Longest attempt of any adapter. */
-export const SEND_LIMIT_MS = 120_000;
+const SEND_LIMIT_MS = 120_000;
 /** Nobody else sends it meanwhile: the longest attempt, and time to say what came of it. */
 export const SEND_LEASE_MS = 180_000;
 /** Latest a send may begin after its claim was asked for, so that it ends within the lease. */

@@ -9,7 +9,7 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
 /** Longest answer a webhook is waited for; a sender's lease has room for it. */
-export const LONGEST_WEBHOOK_MS = MINUTE_MS;
+const LONGEST_WEBHOOK_MS = MINUTE_MS;
 
 const template = (max: number) =>
   z

@@ -12,9 +12,6 @@ export const EFFECT_EDGES: Readonly<Record<EffectState, readonly EffectState[]>>
 
 export const EFFECT_STATES = Object.keys(EFFECT_EDGES) as readonly EffectState[] as [EffectState, ...EffectState[]];
 
-/** States in which an effect still needs the result it speaks of. */
-export const UNSETTLED_STATES = ["pending", "sending", "uncertain"] as const satisfies readonly EffectState[];
-
 export const EFFECT_KINDS = ["email", "webhook"] as const;
 export type EffectKind = (typeof EFFECT_KINDS)[number];
 

@@ -85,7 +85,7 @@ function sentReport({ response, rejected, rejectedErrors = [] }: Sent): SendRepo
  * `begun`: the server had asked for the message, and some of it was handed over. Then only an answer tells; without one
  * the server may have it. Before, it cannot.
  */
-export function reportOf(error: SmtpError, begun: boolean): SendReport {
+function reportOf(error: SmtpError, begun: boolean): SendReport {
   const { message, code, responseCode } = error;
   if (begun && responseCode === undefined) {
     return { kind: "unknown", message: `the message was handed over and not answered: ${message}` };

@@ -84,7 +84,7 @@ async function beginningOf(body: Dispatcher.ResponseData["body"]): Promise<strin
 }
 
 /** Which answers are worth another try. Redirects are not followed: they would lead where nobody looked. */
-export function reportOf(
+function reportOf(
   status: number,
   headers: Readonly<Record<string, string | string[] | undefined>>,
   text: string,

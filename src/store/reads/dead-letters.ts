@@ -179,7 +179,7 @@ const GROUPS = groupsOf("read_letter_groups", "");
 const GROUPS_OF_SCHEDULE = groupsOf("read_letter_groups_of_schedule", "and d.schedule_id = $8");
 
 /** Open letters looked at for groups: the latest ones. */
-export const MOST_GROUPED = 10_000;
+const MOST_GROUPED = 10_000;
 
 /** The hundred largest groups; `capped`: there are older letters that were not looked at. */
 export async function groupLetters(

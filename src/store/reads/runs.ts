@@ -92,7 +92,13 @@ export function listAttempts(db: Queryable, tenantId: Uuid, runId: Uuid): Promis
   return db.query<AttemptView>(LIST_ATTEMPTS, [tenantId, runId, instantText(instantOf(runId))]);
 }
 
-export type ResultView = { uri: string; version: string | null; sha256: string; size: number; mediaType: string | null };
+export type ResultView = {
+  uri: string;
+  version: string | null;
+  sha256: string;
+  size: number;
+  mediaType: string | null;
+};
 
 const FIND_RESULT = sql(
   "read_result",

@@ -3,8 +3,8 @@ import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { type Queryable, sql } from "../database.ts";
 import { instantText } from "../values.ts";
-import { LIVE_COLUMNS, type LiveRun } from "./live-runs.ts";
 import { countStarts } from "./rollups.ts";
+import { LIVE_COLUMNS, type LiveRun } from "./runs/live-runs.ts";
 
 type Granted = { runId: Uuid; scheduledAt: Instant; attempt: number; fence: Fence; deadlineAt: Instant };
 /** A running run with the start of its present attempt (`started_at` is that of its first). */

@@ -1,4 +1,4 @@
-import type { IntentRow } from "../../domain/hint-size.ts";
+import type { IntentRow } from "../../domain/dispatch/hint-size.ts";
 import type { Lane } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";

@@ -86,7 +86,11 @@ it("what is due is sent once, and says what came of it", async () => {
   expect(hooks.calls.map((call) => call.key)).toEqual([effects[0]!.action_id]);
   const link = JSON.parse(hooks.calls[0]!.body).result.url as string;
   expect(post.mails).toMatchObject([
-    { messageId: `<${effects[1]!.action_id}@example.com>`, text: expect.stringContaining(`At ${link}`), attachments: [{ size: 8 }] },
+    {
+      messageId: `<${effects[1]!.action_id}@example.com>`,
+      text: expect.stringContaining(`At ${link}`),
+      attachments: [{ size: 8 }],
+    },
   ]);
 });
 

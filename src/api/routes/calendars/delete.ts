@@ -3,7 +3,7 @@ import { deleteCalendar } from "../../../authority/calendars/delete-calendar.ts"
 import { showId } from "../../../kernel/ids.ts";
 import { WRITERS } from "../../context.ts";
 import { noFields } from "../../input/no-fields.ts";
-import { Problem } from "../../problem.ts";
+import { Problem } from "../../problems/problem.ts";
 import { defineRoute } from "../../route.ts";
 import { calendarParams, noSuchCalendar } from "./params.ts";
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { Problem } from "../../problem.ts";
+import { Problem } from "../../problems/problem.ts";
 
 export const calendarParams = z.strictObject({
   calendar: z.string().max(200).describe("The calendar's name, such as company-holidays"),

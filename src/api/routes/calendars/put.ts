@@ -8,7 +8,7 @@ import { readIfMatch } from "../../input/if-match.ts";
 import { parseWith } from "../../input/issues.ts";
 import { noFields } from "../../input/no-fields.ts";
 import { calendarSchema, presentCalendar } from "../../present/calendar.ts";
-import { Problem } from "../../problem.ts";
+import { Problem } from "../../problems/problem.ts";
 import { defineRoute } from "../../route.ts";
 import { calendarParams } from "./params.ts";
 

@@ -6,7 +6,7 @@ import { WRITERS } from "../../context.ts";
 import { DECISION_BODY } from "../../examples/dead-letters.ts";
 import { noteSchema, runParams } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
-import { Problem } from "../../problem.ts";
+import { Problem } from "../../problems/problem.ts";
 import { getRunId } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";
 import { noSuchLetter } from "./filters.ts";

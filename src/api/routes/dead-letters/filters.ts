@@ -3,7 +3,7 @@ import type { LetterFilter } from "../../../domain/dead-letters.ts";
 import { CLASSES } from "../../../domain/definition.ts";
 import type { ApiContext, Caller } from "../../context.ts";
 import { instantSchema } from "../../input/fields.ts";
-import { fieldProblem, Problem } from "../../problem.ts";
+import { fieldProblem, Problem } from "../../problems/problem.ts";
 import { getScheduleId } from "../../resolve.ts";
 
 /** Which dead letters are meant, in a query or in a body. */

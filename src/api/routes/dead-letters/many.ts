@@ -10,7 +10,7 @@ import { noFields } from "../../input/no-fields.ts";
 import { keyReused, requestKeyOf } from "../../input/request-key.ts";
 import { lettersPlanSchema, presentLettersPlan } from "../../present/dead-letter.ts";
 import { operationSchema, presentOperation } from "../../present/operation.ts";
-import { Problem } from "../../problem.ts";
+import { Problem } from "../../problems/problem.ts";
 import { type Answer, defineRoute, type Reply } from "../../route.ts";
 import { filterOf, letterFields, ofScheduleField } from "./filters.ts";
 

@@ -7,7 +7,7 @@ import { idempotencyHeaders, noteSchema, runParams } from "../../input/fields.ts
 import { noFields } from "../../input/no-fields.ts";
 import { keyReused, requestKeyOf } from "../../input/request-key.ts";
 import { RUN_STATES } from "../../present/run.ts";
-import { Problem } from "../../problem.ts";
+import { Problem } from "../../problems/problem.ts";
 import { getRunId } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";
 import { noSuchLetter } from "./filters.ts";

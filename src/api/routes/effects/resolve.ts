@@ -4,7 +4,7 @@ import { findEffect } from "../../../store/reads/effects.ts";
 import { WRITERS } from "../../context.ts";
 import { noFields } from "../../input/no-fields.ts";
 import { effectListItemSchema, presentEffect } from "../../present/effect.ts";
-import { Problem } from "../../problem.ts";
+import { Problem } from "../../problems/problem.ts";
 import { getEffectId, noSuchEffect } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";
 import { effectParams } from "./params.ts";

@@ -3,7 +3,7 @@ import { cancelOperation } from "../../../authority/operations/cancel-operation.
 import { WRITERS } from "../../context.ts";
 import { noFields } from "../../input/no-fields.ts";
 import { operationSchema, presentOperation } from "../../present/operation.ts";
-import { Problem } from "../../problem.ts";
+import { Problem } from "../../problems/problem.ts";
 import { getOperationId, noSuchOperation } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";
 import { operationParams } from "./params.ts";

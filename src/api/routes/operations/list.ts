@@ -7,7 +7,7 @@ import { noFields } from "../../input/no-fields.ts";
 import { storedOperationKeys } from "../../input/request-key.ts";
 import { operationSchema, presentOperation } from "../../present/operation.ts";
 import { pageAnswer, replyWithPage } from "../../present/page.ts";
-import { Problem } from "../../problem.ts";
+import { Problem } from "../../problems/problem.ts";
 import { getScheduleId } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";
 

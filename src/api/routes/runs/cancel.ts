@@ -4,7 +4,7 @@ import { showId } from "../../../kernel/ids.ts";
 import { WRITERS } from "../../context.ts";
 import { runParams } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
-import { Problem } from "../../problem.ts";
+import { Problem } from "../../problems/problem.ts";
 import { getRunId, noSuchRun } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";
 

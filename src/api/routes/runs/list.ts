@@ -7,7 +7,7 @@ import { noFields } from "../../input/no-fields.ts";
 import { storedKey } from "../../input/request-key.ts";
 import { showInstant } from "../../present/instant.ts";
 import { presentListedRun } from "../../present/run.ts";
-import { Problem } from "../../problem.ts";
+import { Problem } from "../../problems/problem.ts";
 import { getScheduleId } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";
 import { pageOfRuns, runFilters, runPageAnswer } from "./page.ts";

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { RunMade } from "../../../authority/runs/run-now.ts";
 import { showId } from "../../../kernel/ids.ts";
 import { keyReused } from "../../input/request-key.ts";
-import { Problem } from "../../problem.ts";
+import { Problem } from "../../problems/problem.ts";
 import { noSuchSchedule } from "../../resolve.ts";
 import type { Answer, Reply } from "../../route.ts";
 

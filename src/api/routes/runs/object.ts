@@ -4,7 +4,7 @@ import { readId } from "../../../kernel/ids.ts";
 import { findResult } from "../../../store/reads/runs.ts";
 import { runParams } from "../../input/fields.ts";
 import { fileNameOf } from "../../present/file-name.ts";
-import { Problem } from "../../problem.ts";
+import { Problem } from "../../problems/problem.ts";
 import { defineRoute } from "../../route.ts";
 
 /**

@@ -6,7 +6,7 @@ import { runParams, shownInstant } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
 import { fileNameOf } from "../../present/file-name.ts";
 import { showInstant } from "../../present/instant.ts";
-import { Problem } from "../../problem.ts";
+import { Problem } from "../../problems/problem.ts";
 import { getRun } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";
 

@@ -11,7 +11,7 @@ import { noFields } from "../../input/no-fields.ts";
 import { keyReused, requestKeyOf } from "../../input/request-key.ts";
 import { showInstant } from "../../present/instant.ts";
 import { backfillPlanSchema, operationSchema, presentOperation, presentPlan } from "../../present/operation.ts";
-import { fieldProblem, Problem } from "../../problem.ts";
+import { fieldProblem, Problem } from "../../problems/problem.ts";
 import { getScheduleId, noSuchSchedule } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";
 

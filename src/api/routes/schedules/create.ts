@@ -8,7 +8,7 @@ import { idempotencyHeaders, scheduleFields } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
 import { keyReused, requestKeyOf } from "../../input/request-key.ts";
 import { presentSchedule, scheduleSchema } from "../../present/schedule.ts";
-import { Problem } from "../../problem.ts";
+import { Problem } from "../../problems/problem.ts";
 import { defineRoute } from "../../route.ts";
 import { definitionOf } from "./split.ts";
 

@@ -8,7 +8,7 @@ import { afterSchema, instantSchema, limitSchema, scheduleParams } from "../../i
 import { type Account, accountFor } from "../../ledger.ts";
 import { showInstant, showInstantOrNull } from "../../present/instant.ts";
 import { ledgerSchema, presentCounts, presentEntry, presentHole } from "../../present/ledger.ts";
-import { fieldProblem } from "../../problem.ts";
+import { fieldProblem } from "../../problems/problem.ts";
 import { getSchedule } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";
 

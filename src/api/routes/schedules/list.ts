@@ -8,7 +8,7 @@ import { noFields } from "../../input/no-fields.ts";
 import { storedKey } from "../../input/request-key.ts";
 import { pageAnswer, replyWithPage } from "../../present/page.ts";
 import { presentSchedule, scheduleSchema } from "../../present/schedule.ts";
-import { Problem } from "../../problem.ts";
+import { Problem } from "../../problems/problem.ts";
 import { defineRoute } from "../../route.ts";
 
 export const listSchedulesRoute = defineRoute({

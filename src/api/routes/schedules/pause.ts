@@ -5,7 +5,7 @@ import { NOTE_BODY } from "../../examples.ts";
 import { noteSchema, scheduleParams } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
 import { presentSchedule, scheduleSchema } from "../../present/schedule.ts";
-import { Problem } from "../../problem.ts";
+import { Problem } from "../../problems/problem.ts";
 import { getScheduleId, noSuchSchedule } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";
 

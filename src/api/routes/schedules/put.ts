@@ -2,7 +2,7 @@ import { WRITERS } from "../../context.ts";
 import { REPLACEMENT_BODY } from "../../examples.ts";
 import { scheduleFields, scheduleParams } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
-import { fieldProblem } from "../../problem.ts";
+import { fieldProblem } from "../../problems/problem.ts";
 import { getSchedule } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";
 import {

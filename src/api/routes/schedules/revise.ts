@@ -7,7 +7,8 @@ import { unknownCalendar } from "../../input/calendars.ts";
 import { checkWindow, checkWork, ruleProblem } from "../../input/check-work.ts";
 import { readIfMatch } from "../../input/if-match.ts";
 import { presentSchedule, scheduleSchema } from "../../present/schedule.ts";
-import { fieldProblem, Problem, type ProblemCode } from "../../problem.ts";
+import type { ProblemCode } from "../../problems/catalogue.ts";
+import { fieldProblem, Problem } from "../../problems/problem.ts";
 import { noSuchSchedule } from "../../resolve.ts";
 import type { Reply } from "../../route.ts";
 

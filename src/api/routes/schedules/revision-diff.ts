@@ -9,7 +9,7 @@ import { ordinalSchema, scheduleParams, shownInstant } from "../../input/fields.
 import { fieldChanges, presentFields } from "../../present/change.ts";
 import { showInstant } from "../../present/instant.ts";
 import { bothInstants, presentInstant } from "../../present/schedule.ts";
-import { fieldProblem, Problem } from "../../problem.ts";
+import { fieldProblem, Problem } from "../../problems/problem.ts";
 import { getSchedule } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";
 import { findTimetable, NO_INSTANTS } from "./preview/timetable.ts";

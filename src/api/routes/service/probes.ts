@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { noFields } from "../../input/no-fields.ts";
-import { Problem } from "../../problem.ts";
+import { Problem } from "../../problems/problem.ts";
 import { defineRoute } from "../../route.ts";
 
 /** For whoever starts, restarts and routes to this process. */

@@ -8,7 +8,7 @@ import { instantSchema } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
 import { showInstant } from "../../present/instant.ts";
 import { presentStats, statsSchema } from "../../present/stats.ts";
-import { fieldProblem } from "../../problem.ts";
+import { fieldProblem } from "../../problems/problem.ts";
 import { defineRoute } from "../../route.ts";
 
 /** Of a class, in one answer. */

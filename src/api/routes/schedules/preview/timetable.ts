@@ -6,7 +6,7 @@ import type { Uuid } from "../../../../kernel/ids.ts";
 import type { ApiContext, Caller } from "../../../context.ts";
 import { placeWithCalendars } from "../../../input/calendars.ts";
 import { checkWindow, ruleProblem } from "../../../input/check-work.ts";
-import { Problem } from "../../../problem.ts";
+import { Problem } from "../../../problems/problem.ts";
 
 type Timed = Pick<Definition, "rule" | "startAt" | "endAt" | "calendars" | "windowMs">;
 

@@ -8,7 +8,7 @@ import { openEffectAdapters } from "../effects.ts";
  * Sends what accepted results bring about outside. `publicUrl`: where people reach the API, for links; asked when one is
  * made.
  */
-export function effectsRole(core: Core, secret: string, publicUrl: () => string): Service[] {
+export function senderRole(core: Core, secret: string, publicUrl: () => string): Service[] {
   const { authority, config, objects } = core;
   const links = createLinkSigner(secret);
   return openEffectAdapters(core).map((adapter) => {

@@ -1,9 +1,9 @@
-import type { Fence } from "../../domain/fence.ts";
-import type { ObjectState } from "../../domain/objects/life.ts";
-import type { Instant } from "../../kernel/clock.ts";
-import type { Uuid } from "../../kernel/ids.ts";
-import { type Queryable, sql } from "../database.ts";
-import { instantText } from "../values.ts";
+import type { Fence } from "../../../domain/fence.ts";
+import type { ObjectState } from "../../../domain/objects/life.ts";
+import type { Instant } from "../../../kernel/clock.ts";
+import type { Uuid } from "../../../kernel/ids.ts";
+import { type Queryable, sql } from "../../database.ts";
+import { instantText } from "../../values.ts";
 
 /** The registry of result bytes: a row exists before its upload begins. */
 export type ObjectRow = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { groupIntoRows, MOST_RUNS_PER_HINT, runsPerHint } from "../../src/domain/hint-size.ts";
+import { groupIntoRows, MOST_RUNS_PER_HINT, runsPerHint } from "../../../src/domain/dispatch/hint-size.ts";
 
 describe("hints", () => {
   const run = (id: string, change: object = {}) => ({

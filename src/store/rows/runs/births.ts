@@ -1,9 +1,9 @@
-import type { NewRange, NewRun, NewSkip } from "../../domain/materialization.ts";
-import type { Instant } from "../../kernel/clock.ts";
-import type { Uuid } from "../../kernel/ids.ts";
-import { type Queryable, sql } from "../database.ts";
-import { instantText } from "../values.ts";
-import { countEnds } from "./rollups.ts";
+import type { NewRange, NewRun, NewSkip } from "../../../domain/materialization.ts";
+import type { Instant } from "../../../kernel/clock.ts";
+import type { Uuid } from "../../../kernel/ids.ts";
+import { type Queryable, sql } from "../../database.ts";
+import { instantText } from "../../values.ts";
+import { countEnds } from "../rollups.ts";
 
 /** Work and payload of a run that do not stand in a revision; both null for an ordinary run of a schedule. */
 export type OwnWork = { job: unknown; payload: unknown };

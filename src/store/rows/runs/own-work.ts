@@ -1,7 +1,7 @@
-import type { Payload, Work } from "../../domain/definition.ts";
-import type { Instant } from "../../kernel/clock.ts";
-import type { Uuid } from "../../kernel/ids.ts";
-import { type Queryable, sql } from "../database.ts";
+import type { Payload, Work } from "../../../domain/definition.ts";
+import type { Instant } from "../../../kernel/clock.ts";
+import type { Uuid } from "../../../kernel/ids.ts";
+import { type Queryable, sql } from "../../database.ts";
 
 const READ = sql(
   "own_work_read",

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { BUCKETS } from "../kernel/ids.ts";
+import { BUCKETS } from "../../kernel/ids.ts";
 
 /**
  * Rendezvous (highest random weight) hashing: every scanner computes the same owners from the same live set, and a

@@ -1,11 +1,11 @@
-import type { Fence } from "../../domain/fence.ts";
-import type { EndedState, SkipReason } from "../../domain/states.ts";
-import type { Instant } from "../../kernel/clock.ts";
-import { bug } from "../../kernel/errors.ts";
-import { instantOf, type Uuid } from "../../kernel/ids.ts";
-import { type Queryable, sql } from "../database.ts";
-import { instantText } from "../values.ts";
-import { countEnds } from "./rollups.ts";
+import type { Fence } from "../../../domain/fence.ts";
+import type { EndedState, SkipReason } from "../../../domain/states.ts";
+import type { Instant } from "../../../kernel/clock.ts";
+import { bug } from "../../../kernel/errors.ts";
+import { instantOf, type Uuid } from "../../../kernel/ids.ts";
+import { type Queryable, sql } from "../../database.ts";
+import { instantText } from "../../values.ts";
+import { countEnds } from "../rollups.ts";
 
 /** How a run ends: one update of its history row, and its live row goes. */
 export type Ending = {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { bucketMask, bucketsOf } from "../../src/domain/rendezvous.ts";
-import { BUCKETS } from "../../src/kernel/ids.ts";
+import { bucketMask, bucketsOf } from "../../../src/domain/dispatch/rendezvous.ts";
+import { BUCKETS } from "../../../src/kernel/ids.ts";
 
 const names = (count: number) => Array.from({ length: count }, (_, i) => `scanner-${i}`);
 const owners = (live: readonly string[]) => {

@@ -1,7 +1,7 @@
-import type { Instant } from "../../kernel/clock.ts";
-import type { Uuid } from "../../kernel/ids.ts";
-import { type Queryable, sql } from "../database.ts";
-import { instantText } from "../values.ts";
+import type { Instant } from "../../../kernel/clock.ts";
+import type { Uuid } from "../../../kernel/ids.ts";
+import { type Queryable, sql } from "../../database.ts";
+import { instantText } from "../../values.ts";
 
 const MARK_CANCEL_REQUESTED = sql(
   "live_mark_cancel_requested",

@@ -1,5 +1,5 @@
-import type { Uuid } from "../kernel/ids.ts";
-import type { Lane } from "./states.ts";
+import type { Uuid } from "../../kernel/ids.ts";
+import type { Lane } from "../states.ts";
 
 export type Dispatchable = { id: Uuid; tenantId: Uuid; class: string; lane: Lane; availableAt: number };
 

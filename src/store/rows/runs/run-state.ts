@@ -1,7 +1,7 @@
-import type { RunState } from "../../domain/states.ts";
-import { instantOf, type Uuid } from "../../kernel/ids.ts";
-import { type Queryable, sql } from "../database.ts";
-import { instantText } from "../values.ts";
+import type { RunState } from "../../../domain/states.ts";
+import { instantOf, type Uuid } from "../../../kernel/ids.ts";
+import { type Queryable, sql } from "../../database.ts";
+import { instantText } from "../../values.ts";
 
 const FIND = sql(
   "run_state_find",

@@ -1,9 +1,9 @@
-import type { Fence } from "../../domain/fence.ts";
-import type { Concern, OpenRun } from "../../domain/overlap.ts";
-import type { HeldBy, Lane, LiveState } from "../../domain/states.ts";
-import type { Instant } from "../../kernel/clock.ts";
-import type { Uuid } from "../../kernel/ids.ts";
-import { type Queryable, sql } from "../database.ts";
+import type { Fence } from "../../../domain/fence.ts";
+import type { Concern, OpenRun } from "../../../domain/overlap.ts";
+import type { HeldBy, Lane, LiveState } from "../../../domain/states.ts";
+import type { Instant } from "../../../kernel/clock.ts";
+import type { Uuid } from "../../../kernel/ids.ts";
+import { type Queryable, sql } from "../../database.ts";
 
 /** An open run as its live_run row has it. */
 export type LiveRun = {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Contender, chargeFor, type Pool, shareOut } from "../../src/domain/fairness.ts";
+import { type Contender, chargeFor, type Pool, shareOut } from "../../../src/domain/dispatch/fairness.ts";
 
 const contender = (tenantId: string, more: Partial<Contender> = {}): Contender => ({
   tenantId,
