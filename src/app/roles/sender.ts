@@ -3,6 +3,7 @@ import { createEffectSender } from "../../dispatch/effects/sender.ts";
 import type { Service } from "../../kernel/service.ts";
 import type { Core } from "../core.ts";
 import { openEffectAdapters } from "../effects.ts";
+import { objectsReady } from "../objects.ts";
 
 /**
  * Sends what accepted results bring about outside. `publicUrl`: where people reach the API, for links; asked when one is
@@ -11,7 +12,7 @@ import { openEffectAdapters } from "../effects.ts";
 export function senderRole(core: Core, secret: string, publicUrl: () => string): Service[] {
   const { authority, config, objects } = core;
   const links = createLinkSigner(secret);
-  return openEffectAdapters(core).map((adapter) => {
+  const senders = openEffectAdapters(core).map((adapter) => {
     const sender = createEffectSender({
       authority,
       adapter,
@@ -26,4 +27,5 @@ export function senderRole(core: Core, secret: string, publicUrl: () => string):
     core.wakes.on("effects", sender.wake);
     return sender;
   });
+  return [objectsReady(core), ...senders];
 }

@@ -173,6 +173,6 @@ function toNewRun(authority: Authority, run: Birth, guard: Uuid | null): NewRun 
     startDeadlineAt: null,
     heldBy: "replay",
     guard,
-    ...(key === undefined ? {} : tellingOf(authority.revisions.get(key).definition)),
+    ...(key === undefined ? { hasEffects: run.own_effects } : tellingOf(authority.revisions.get(key).definition)),
   };
 }

@@ -1,11 +1,14 @@
 import type { EffectState } from "../../domain/effects/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
-import { isLockTimeout } from "../../store/database.ts";
+import { isLockTimeout, sql, type Transaction } from "../../store/database.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
 import { type EffectRow, lockEffects, updateEffects } from "../../store/rows/effects/effects.ts";
+import { lockObjects } from "../../store/rows/objects/objects.ts";
 import type { Authority } from "../authority.ts";
 import { lookAgain, refuse, transactOrRefuse } from "../refusal.ts";
+
+const READ_OBJECT = sql("resolve_effect_object", "select object_id from effect where id = $1");
 
 /** What a person decides: it did happen, send it (again), or leave it. */
 export const DECISIONS = ["sent", "resend", "drop"] as const;
@@ -15,11 +18,13 @@ export type ResolveOutcome =
   | { kind: "resolved" | "repeated" }
   /** An attempt is being made, or it has been settled another way. */
   | { kind: "sending" | "settled"; state: EffectState }
+  /** It cannot be sent again: retention has taken the result it speaks of. */
+  | { kind: "result-expired" }
   | { kind: "not-found" };
 
 /**
  * A person decides what nobody knows, or what has failed; a pending effect can only be dropped.
- * Locks   the effect, waiting for who settles it.
+ * Locks   the object it would need again, waiting for a cleanup; the effect, waiting for who settles it.
  * Time    authority time, after the lock.
  * Writes  effect, audit_event.
  * Replay  `repeated`.
@@ -30,7 +35,7 @@ export async function resolveEffect(
 ): Promise<ResolveOutcome> {
   const { tenantId, actor, effectId, decision, reason } = request;
   const outcome = await transactOrRefuse<ResolveOutcome>(authority, "resolve-effect", async (tx) => {
-    const [row] = await lockEffects(tx, [effectId]).catch((error: unknown) => {
+    const { object, row } = await lockBoth(tx, effectId).catch((error: unknown) => {
       if (isLockTimeout(error)) lookAgain();
       throw error;
     });
@@ -43,6 +48,9 @@ export async function resolveEffect(
       (row.state === "failed" && decision !== "sent") ||
       (row.state === "pending" && decision === "drop");
     if (!mayDecide) return refuse<ResolveOutcome>({ kind: "settled", state: row.state });
+    if (decision === "resend" && object !== undefined && object.state !== "referenced") {
+      return refuse<ResolveOutcome>({ kind: "result-expired" });
+    }
     const nowAt = await tx.authorityNow();
     await updateEffects(tx, [decision === "resend" ? sentAnew(row, nowAt) : closed(row, decision, actor, nowAt)]);
     await writeAudit(tx, {
@@ -57,6 +65,14 @@ export async function resolveEffect(
   });
   if (outcome.kind === "resolved" && decision === "resend") authority.signals.effectsDue();
   return outcome;
+}
+
+/** Settled effects hold no object, so one that is opened again must know that its object is not going at this moment. */
+async function lockBoth(tx: Transaction, effectId: Uuid) {
+  const [found] = await tx.query<{ object_id: Uuid | null }>(READ_OBJECT, [effectId]);
+  const objects = await lockObjects(tx, found?.object_id == null ? [] : [found.object_id]);
+  const [row] = await lockEffects(tx, [effectId]);
+  return { object: [...objects.values()][0], row };
 }
 
 function isDone(row: EffectRow, decision: Decision): boolean {

@@ -23,7 +23,8 @@ const LOCK = sql(
 const LOCK_RUNS = sql(
   "letters_lock_runs",
   `select r.id, r.scheduled_at, r.schedule_id, r.tenant_id, r.class, r.revision, r.trigger, r.state, r.attempts,
-          r.started_at, r.due_at, r.job is not null or r.payload is not null as own_work, v.content
+          r.started_at, r.due_at, r.job is not null or r.payload is not null as own_work,
+          coalesce(jsonb_array_length(r.job -> 'effects'), 0) > 0 as own_effects, v.content
      from unnest($1::timestamptz[], $2::uuid[]) as k (scheduled_at, id)
      join run r on r.scheduled_at = k.scheduled_at and r.id = k.id
      left join schedule_revision v on v.schedule_id = r.schedule_id and v.revision = r.revision
@@ -81,6 +82,8 @@ export type GivenUpRun = {
   started_at: Instant | null;
   due_at: Instant;
   own_work: boolean;
+  /** Its own job, which only an ad hoc run has, declares effects. */
+  own_effects: boolean;
 };
 
 /** Locks runs that nobody else holds. What is missing is locked or gone: `readRecordedStates` tells which. */

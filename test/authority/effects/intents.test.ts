@@ -2,11 +2,12 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { completeRuns } from "../../../src/authority/attempts/complete.ts";
 import { expireLeases } from "../../../src/authority/attempts/expire.ts";
 import { failRuns } from "../../../src/authority/attempts/fail.ts";
+import { replayRun } from "../../../src/authority/dead-letters/replay.ts";
 import { runAdHoc } from "../../../src/authority/runs/run-ad-hoc.ts";
 import { workSchema } from "../../../src/domain/definition.ts";
 import { showId } from "../../../src/kernel/ids.ts";
 import { createWorld, type World } from "../../support/world.ts";
-import { hintsOf, running, start } from "../scenes.ts";
+import { failForGood, hintsOf, running, start } from "../scenes.ts";
 import { effectsOf, email, succeeded, webhook } from "./scenes.ts";
 
 let world: World;
@@ -126,4 +127,19 @@ it("a run without effects is not looked at: its revision is not even read", asyn
   };
   await completeRuns(authority as never, [{ runId: grant.runId, fence: grant.fence, output: null }]);
   expect(asked.filter((name) => /effect|live_read$|revisions/.test(name))).toEqual([]);
+});
+
+it("a run that failed for good and is replayed has its effects when it succeeds, an ad hoc one too", async () => {
+  const { grant: failed } = await running(world, { effects: [email()] });
+  const work = workSchema.parse({ job: { kind: "function", name: "test.noop" }, effects: [webhook()] });
+  const made = await runAdHoc(world.authority, { tenantId: world.tenantId, actor: "test", work, payload: {} });
+  if (!("runId" in made)) throw new Error(made.kind);
+  const adHoc = await start(world, made.runId);
+  for (const grant of [failed, adHoc]) {
+    await failForGood(world, grant);
+    await replayRun(world.authority, { tenantId: world.tenantId, actor: "anna", runId: grant.runId, reason: "mended" });
+    await world.complete(await start(world, grant.runId));
+  }
+  expect(await effectsOf(world, failed.runId)).toMatchObject([{ name: "mail", state: "pending" }]);
+  expect(await effectsOf(world, adHoc.runId)).toMatchObject([{ name: "hook", state: "pending" }]);
 });

@@ -3,6 +3,7 @@ import { lapseEffects } from "../../../src/authority/effects/lapse.ts";
 import { type Decision, resolveEffect } from "../../../src/authority/effects/resolve.ts";
 import { sendEffects } from "../../../src/authority/effects/send.ts";
 import { settleEffects } from "../../../src/authority/effects/settle.ts";
+import { cleanObjects } from "../../../src/authority/objects/clean-objects.ts";
 import { mintId } from "../../../src/kernel/ids.ts";
 import { createWorld, type World } from "../../support/world.ts";
 import {
@@ -190,4 +191,28 @@ it("one effect held by a stranger keeps no other waiting", async () => {
   await stranger.rollback();
   await makeSendable(world, effects[0]!.id);
   expect(await claimSends(world, [effects[0]!.id])).toHaveLength(1);
+});
+
+it("what failed is not sent again when retention has just taken its result: whoever locks the object first decides", async () => {
+  const { grant: run, effects } = await succeeded(world, [email()]);
+  const [grant] = await claimSends(world, [effects[0]!.id]);
+  await report(world, grant!, { kind: "refused", transient: false, message: "no such user" });
+  const objectId = effects[0]!.object_id!;
+  await world.admin.query(
+    "update object set referenced_at = now() - interval '8 days', pin_until = now() - interval '1 day' where id = $1",
+    [objectId],
+  );
+  await world.admin.query("update run set finished_at = now() - interval '8 days' where id = $1", [run.runId]);
+  const held = world.faults.hold("clean-objects:written");
+  const cleaning = cleanObjects(world.authority, [objectId], 7 * 86_400_000);
+  await held.arrived;
+  const other = world.another();
+  const request = { tenantId: world.tenantId, actor: "ada", effectId: grant!.effectId, reason: "mended" } as const;
+  const resolving = resolveEffect(other, { ...request, decision: "resend" });
+  await world.lockWaits();
+  held.release();
+  expect(await cleaning).toEqual([objectId]);
+  expect(await resolving).toEqual({ kind: "result-expired" });
+  expect(await effect(world, grant!.effectId)).toMatchObject({ state: "failed" });
+  expect(await resolveEffect(other, { ...request, decision: "drop" })).toEqual({ kind: "resolved" });
 });

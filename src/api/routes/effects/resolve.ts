@@ -32,7 +32,7 @@ export const resolveEffectRoute = defineRoute({
       changed: z.boolean().describe("false: it was so already"),
     }),
   },
-  problems: ["not-found", "effect-sending", "effect-settled", "busy"],
+  problems: ["not-found", "effect-sending", "effect-settled", "result-expired", "busy"],
   async handle({ params, body }, context, caller) {
     const effectId = getEffectId(params.effect);
     const outcome = await resolveEffect(context.authority, {
@@ -51,6 +51,8 @@ export const resolveEffectRoute = defineRoute({
         throw new Problem("effect-settled", `The effect is ${outcome.state}: "${body.outcome}" cannot be decided`, {
           more: { state: outcome.state },
         });
+      case "result-expired":
+        throw new Problem("result-expired", "Retention has removed the result that the effect speaks of");
       case "resolved":
       case "repeated": {
         const effect = await findEffect(context.db, caller.tenantId, effectId);
