@@ -1,4 +1,4 @@
-import type { Rule, Schedule } from "../../client/types.ts";
+import type { Count, Rule, Schedule } from "../../client/types.ts";
 
 /** How tables say things. No clock and no zone of this machine is asked: instants are the server's. */
 
@@ -40,6 +40,11 @@ export function showJob(job: { name: string; version: number } | null): string {
 /** Of a second and more, seconds. */
 export function showMs(ms: number): string {
   return ms < 1000 ? `${ms} ms` : `${ms / 1000} s`;
+}
+
+/** Counts are not taken to any length. */
+export function showCount({ value, capped }: Count): string {
+  return capped ? `at least ${value}` : String(value);
 }
 
 export function showBytes(size: number): string {

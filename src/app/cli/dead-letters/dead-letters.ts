@@ -4,9 +4,9 @@ import type { Act } from "../act.ts";
 import { pageOptions, readLimit } from "../page.ts";
 import { printFields, printJson, printLine, printNote, printTable } from "../print.ts";
 import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
-import { showUtc } from "../words.ts";
+import { showCount, showUtc } from "../words.ts";
 import { decideCommands } from "./decide.ts";
-import { type FilterOptions, filterOf, filterOptions, printLetters, showCount, showError } from "./letters.ts";
+import { type FilterOptions, filterOf, filterOptions, printLetters, showError } from "./letters.ts";
 
 type ListOptions = ClientOptions & FilterOptions & { state?: string; limit: string; after?: string };
 

@@ -7,7 +7,8 @@ import { watchOperation } from "../operations/watch-operation.ts";
 import { printFields, printJson, printLine } from "../print.ts";
 import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
 import { UsageError } from "../usage.ts";
-import { type FilterOptions, filterOf, filterOptions, printLetters, showCount } from "./letters.ts";
+import { showCount } from "../words.ts";
+import { type FilterOptions, filterOf, filterOptions, printLetters } from "./letters.ts";
 
 type Options = ClientOptions &
   FilterOptions & { all?: boolean; note?: string; pace?: string; run?: boolean; watch?: boolean };

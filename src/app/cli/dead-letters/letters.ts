@@ -1,6 +1,5 @@
 import type { Command } from "commander";
 import type { DeadLetter, LetterFilter } from "../../../client/dead-letters.ts";
-import type { Count } from "../../../client/types.ts";
 import { printTable } from "../print.ts";
 import { readScheduleRef } from "../schedules/schedule-ref.ts";
 import { showUtc } from "../words.ts";
@@ -54,8 +53,4 @@ export function printLetters(letters: readonly DeadLetter[]): void {
 
 export function showError({ error }: Pick<DeadLetter, "error">): string {
   return error === null ? "" : `${error.code}: ${error.message.slice(0, 80)}`;
-}
-
-export function showCount({ value, capped }: Count): string {
-  return capped ? `at least ${value}` : String(value);
 }

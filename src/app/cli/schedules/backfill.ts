@@ -1,12 +1,11 @@
 import type { Command } from "commander";
 import type { BackfillPlan, BackfillRequest } from "../../../client/operations.ts";
-import type { Count } from "../../../client/types.ts";
 import type { Act } from "../act.ts";
 import { readWhole } from "../deadline.ts";
 import { showCounts } from "../operations/operations.ts";
 import { printFields, printJson, printLine, printTable } from "../print.ts";
 import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
-import { showUtc } from "../words.ts";
+import { showCount, showUtc } from "../words.ts";
 import { readScheduleRef } from "./schedule-ref.ts";
 
 type Options = ClientOptions & {
@@ -82,8 +81,4 @@ function printPlan(plan: BackfillPlan): void {
     ["INSTANT (UTC)", "WAS", "REASON"],
     plan.sample.map((one) => [showUtc(one.at), one.was, one.reason ?? ""]),
   );
-}
-
-function showCount({ value, capped }: Count): string {
-  return capped ? `at least ${value}` : String(value);
 }

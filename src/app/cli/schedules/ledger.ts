@@ -1,10 +1,10 @@
 import type { Command } from "commander";
-import type { Count, Ledger, LedgerItem } from "../../../client/types.ts";
+import type { Ledger, LedgerItem } from "../../../client/types.ts";
 import type { Act } from "../act.ts";
 import { pageOptions, readLimit } from "../page.ts";
 import { printJson, printLine, printNote, printTable, visible } from "../print.ts";
 import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
-import { showLocal, showUtc } from "../words.ts";
+import { showCount, showLocal, showUtc } from "../words.ts";
 import { readScheduleRef } from "./schedule-ref.ts";
 
 type Options = ClientOptions & { from?: string; to?: string; limit: string; after?: string };
@@ -65,10 +65,6 @@ function printLedger(ledger: Ledger): void {
   }
   for (const note of ledger.notes) printNote(visible(note));
   if (ledger.next !== null) printLine(`More: --after ${ledger.next}`);
-}
-
-function showCount({ value, capped }: Count): string {
-  return capped ? `${value} or more` : String(value);
 }
 
 function detailOf(item: LedgerItem): string {

@@ -4,7 +4,7 @@ import type { Act } from "../act.ts";
 import { pageOptions, readLimit } from "../page.ts";
 import { printFields, printJson, printLine, printNote, printTable } from "../print.ts";
 import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
-import { showJob, showNext, showRule, showUtc } from "../words.ts";
+import { showCount, showJob, showNext, showRule, showUtc } from "../words.ts";
 import { backfillCommand } from "./backfill.ts";
 import { changeScheduleCommands } from "./change-schedule.ts";
 import { createScheduleCommand } from "./create-schedule.ts";
@@ -94,6 +94,7 @@ function printSchedule(schedule: Schedule): void {
     labels: Object.entries(schedule.labels)
       .map(([name, value]) => `${name}=${value}`)
       .join(" "),
+    "dead letters": schedule.deadLetters && schedule.deadLetters.value > 0 ? showCount(schedule.deadLetters) : null,
     notes: schedule.notes,
     revision: String(schedule.revision),
     created: showUtc(schedule.createdAt),
