@@ -91,7 +91,7 @@ describe("overlap", () => {
     expect(await states(world, scheduleId)).toEqual(["canceled", "queued"]);
     expect((await world.claimAll()).map((grant) => grant.runId)).not.toContain(first);
     await releaseRuns(world.authority, [
-      (await world.admin.query('select id as "runId", fence from live_run where id = $1', [second])).rows[0],
+      (await world.admin.query('select id as "runId", fence, worker from live_run where id = $1', [second])).rows[0],
     ]);
     expect(await stateOf(world, second)).toBe("retrying");
     expect(await runNow(world.authority, who(scheduleId))).toMatchObject({ kind: "created", state: "queued" });
