@@ -70,7 +70,7 @@ describe("a worker that was paused past its lease", () => {
   it("gets its saved answer when the reply was lost, and a conflict for another checksum", async () => {
     const a = await freshRun();
     const output = await world.stage(a, "the report");
-    const other = await world.stage(a, "another report");
+    const other = await world.stage(a, "another report", "second");
     const { completeRuns } = await import("../../src/authority/attempts/complete.ts");
     const say = (what: typeof output) =>
       completeRuns(world.authority, [{ runId: a.runId, fence: a.fence, output: what }]);

@@ -56,7 +56,7 @@ export type World = {
     options?: { worker?: string; slots?: number; claimId?: Uuid; repeated?: boolean; epoch?: number },
   ): Promise<ClaimOutcome>;
   complete(grant: Grant, text?: string): Promise<{ kind: string }>;
-  stage(grant: Grant, text: string): Promise<{ objectId: Uuid; sha256: string }>;
+  stage(grant: Grant, text: string, name?: string): Promise<{ objectId: Uuid; sha256: string }>;
   expireLease(runId: Uuid): Promise<void>;
   makeAvailable(): Promise<void>;
   run(runId: Uuid): Promise<Record<string, unknown>>;
@@ -217,12 +217,12 @@ export async function createWorld(
         repeated: claim.repeated ?? false,
       });
     },
-    async stage(grant, text) {
+    async stage(grant, text, name = "result") {
       const sha256 = Buffer.from(await crypto.subtle.digest("SHA-256", Buffer.from(text))).toString("hex");
       const granted = await grantUpload(authority, {
         runId: grant.runId,
         fence: grant.fence,
-        name: "result",
+        name,
         uri: `test:${grant.runId}/${grant.attempt}/${sha256}`,
         mediaType: "text/plain",
       });
@@ -251,10 +251,12 @@ export async function createWorld(
     },
     async makeAvailable() {
       await admin.query(
-        "update outbox set available_at = clock_timestamp() - interval '1 ms' where available_at > clock_timestamp()",
+        `update outbox set available_at = clock_timestamp() - interval '1 ms'
+          where id = any(array(select id from outbox where available_at > clock_timestamp() order by id for update skip locked))`,
       );
       await admin.query(
-        "update live_run set not_before = clock_timestamp() - interval '1 ms' where not_before > clock_timestamp()",
+        `update live_run set not_before = clock_timestamp() - interval '1 ms'
+          where id = any(array(select id from live_run where not_before > clock_timestamp() order by id for update skip locked))`,
       );
     },
     async run(runId) {

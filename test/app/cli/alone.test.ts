@@ -24,7 +24,7 @@ test("help shows commands and examples, of the program and of a command", async 
     expect(program.out).toMatch(new RegExp(`^  ${name}\\b`, "m"));
   expect(program.out).toContain("Examples:");
   const create = await punctual(["schedules", "create", "--help"]);
-  expect(create).toMatchObject({ exitCode: 0, out: expect.stringContaining("Example:") });
+  expect(create).toMatchObject({ exitCode: 0, out: expect.stringContaining("Examples:") });
   expect(await punctual([])).toMatchObject({ exitCode: 2, out: "", err: expect.stringContaining("Usage: punctual") });
 });
 

