@@ -12,6 +12,13 @@ export function addTally(tally: Tally, more: Tally): Tally {
   return sum;
 }
 
+/** How often each name occurs. */
+export function countNames(names: Iterable<string>): Tally {
+  const tally: Record<string, number> = {};
+  for (const name of names) tally[name] = (tally[name] ?? 0) + 1;
+  return tally;
+}
+
 /** Open operations of one tenant; more are refused, not queued. */
 export const MOST_OPEN_OPERATIONS = 100;
 

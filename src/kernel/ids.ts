@@ -14,6 +14,9 @@ import type { Instant } from "./clock.ts";
  */
 export type Uuid = string;
 
+/** The nil UUID: none of ours, and less than any. */
+export const NIL_ID: Uuid = "00000000-0000-0000-0000-000000000000";
+
 export const BUCKETS = 1024;
 export type IdKind = "sch" | "run" | "ten" | "key" | "wrk" | "obj" | "op" | "req" | "clm" | "eff";
 
@@ -31,7 +34,7 @@ function assemble(at: Instant, bucket: number, tail: Uint8Array): Uuid {
 }
 
 const HEX = Buffer.from("0123456789abcdef", "latin1");
-const SCRATCH = Buffer.from("00000000-0000-0000-0000-000000000000", "latin1");
+const SCRATCH = Buffer.from(NIL_ID, "latin1");
 /** Where the bytes of a uuid stand in its text: the first of two digits. */
 export const UUID_PLACES = new Uint8Array([0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34]);
 

@@ -1,9 +1,7 @@
 import { waitsItsTurn } from "../../domain/backfill.ts";
 import { type LetterState, type ReplayRefusal, refusalOfReplay } from "../../domain/dead-letters.ts";
-import type { NewRun } from "../../domain/materialization.ts";
 import { concernOf, type OverlapPlan, planOverlap } from "../../domain/overlap.ts";
-import { tellingOf } from "../../domain/planning/told-ends.ts";
-import { LANES, type RunState } from "../../domain/states.ts";
+import type { RunState } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import { bug } from "../../kernel/errors.ts";
 import type { Uuid } from "../../kernel/ids.ts";
@@ -19,13 +17,12 @@ import {
   resolveLetters,
 } from "../../store/rows/dead-letters.ts";
 import { readFloor } from "../../store/rows/floor.ts";
-import { carryAttempts } from "../../store/rows/operations/backfill.ts";
 import { type LiveRun, lockOpenRunsOf, openRunOf } from "../../store/rows/runs/live-runs.ts";
 import { readRecordedStates } from "../../store/rows/runs/run-state.ts";
 import { lockSchedules, type ScheduleRow } from "../../store/rows/schedules.ts";
 import type { Authority } from "../authority.ts";
 import { revisionOf } from "../revisions.ts";
-import { bringToLife, leaveToRelay } from "../runs/bear.ts";
+import { bringBack } from "../runs/bring-back.ts";
 import { hearEnds } from "../runs/hear-ends.ts";
 
 export type Reopened =
@@ -99,9 +96,8 @@ export async function lockGraves(
 }
 
 /**
- * Opens failed runs again: the same runs, of the revisions they were made under, with a fresh budget; attempts are numbered
- * on. Each waits its turn: a guard only where one is free and nobody waits. Its start deadline was kept or missed by the
- * first start and does not count.
+ * Opens failed runs again: the same runs, with a fresh budget. Each waits its turn: a guard only where one is free and
+ * nobody waits.
  */
 export async function reopen(
   authority: Authority,
@@ -113,16 +109,17 @@ export async function reopen(
   if (ids.length === 0) return;
   const { nowAt, outcomes } = graves;
   const given = ids.map((id) => graves.runs.get(id)!);
-  await authority.revisions.load(tx, given.flatMap(keyOf));
   const born = [...Map.groupBy(given, (run) => run.schedule_id).entries()].flatMap(([scheduleId, runs]) =>
     planGuards(authority, graves, scheduleId, runs),
   );
   const reopened = await reopenGivenUp(tx, given);
   if (reopened !== given.length) throw bug("a locked, failed run could not be opened", { reopened, of: given.length });
-  const runs = born.map(({ birth, guard }) => toNewRun(authority, birth, guard));
-  const own = new Map(given.filter((run) => run.own_work).map((run) => [run.id, { job: null, payload: null }]));
-  await bringToLife(tx, runs, own, nowAt, leaveToRelay);
-  await carryAttempts(tx, given);
+  await bringBack(
+    authority,
+    tx,
+    born.map(({ birth, guard }) => ({ run: birth, guard })),
+    nowAt,
+  );
   await resolveLetters(tx, ids, "replayed", decision, nowAt);
   for (const { birth, guard } of born) {
     outcomes.set(birth.id, { kind: "replayed", state: guard === null ? "blocked" : "queued" });
@@ -150,29 +147,4 @@ function planGuards(
 /** Slots are those of the revision in force, as for every other birth. */
 export function overlapFor(authority: Authority, cursor: CursorRow) {
   return waitsItsTurn(authority.revisions.get(revisionOf(cursor)).definition.overlap);
-}
-
-function keyOf({ schedule_id, revision, content }: GivenUpRun) {
-  return schedule_id === null || revision === null ? [] : [revisionOf({ schedule_id, revision, content })];
-}
-
-function toNewRun(authority: Authority, run: Birth, guard: Uuid | null): NewRun {
-  const [key] = keyOf(run);
-  return {
-    id: run.id,
-    scheduleId: run.schedule_id,
-    tenantId: run.tenant_id,
-    class: run.class,
-    lane: LANES.late,
-    revision: run.revision,
-    content: run.content,
-    trigger: run.trigger,
-    scheduledAt: run.scheduledAt,
-    dueAt: run.due_at,
-    prevScheduledAt: null,
-    startDeadlineAt: null,
-    heldBy: "replay",
-    guard,
-    ...(key === undefined ? { hasEffects: run.own_effects } : tellingOf(authority.revisions.get(key).definition)),
-  };
 }

@@ -1,5 +1,5 @@
 import type { Instant } from "../../kernel/clock.ts";
-import type { Uuid } from "../../kernel/ids.ts";
+import { NIL_ID, type Uuid } from "../../kernel/ids.ts";
 import { sql } from "../../store/database.ts";
 import { countPublished, findPublished, type PublishedRow } from "../../store/rows/dispatchable.ts";
 import { instantText } from "../../store/values.ts";
@@ -42,7 +42,7 @@ export async function readPublishedLanes(authority: Authority): Promise<{ tenant
 
 /** Where a walk over all lanes has got to. */
 export type LaneAfter = { tenantId: Uuid; class: string };
-export const BEFORE_ALL_LANES: LaneAfter = { tenantId: "00000000-0000-0000-0000-000000000000", class: "" };
+export const BEFORE_ALL_LANES: LaneAfter = { tenantId: NIL_ID, class: "" };
 
 /** Lanes that have ever started a run, in order. */
 export function readLanesAfter(authority: Authority, after: LaneAfter, limit: number): Promise<LaneAfter[]> {

@@ -2,7 +2,7 @@ import { bounded } from "../../domain/materialization.ts";
 import { type Counting, countAtOnce, countOn } from "../../domain/planning/count-instants.ts";
 import { nextAfter } from "../../domain/recurrence/next.ts";
 import type { Instant } from "../../kernel/clock.ts";
-import type { Uuid } from "../../kernel/ids.ts";
+import { NIL_ID, type Uuid } from "../../kernel/ids.ts";
 import { sql } from "../../store/database.ts";
 import { instantText } from "../../store/values.ts";
 import type { Authority } from "../authority.ts";
@@ -24,7 +24,7 @@ const SET = sql(
 type Place = { createdAt: Instant; scheduleId: Uuid; fromAt: Instant };
 type Range = RevisionKey & Place & { toAt: Instant };
 
-const FROM_THE_START: Place = { createdAt: 0, scheduleId: "00000000-0000-0000-0000-000000000000", fromAt: 0 };
+const FROM_THE_START: Place = { createdAt: 0, scheduleId: NIL_ID, fromAt: 0 };
 
 /**
  * How far this process has come: behind which range the next look begins (ranges that cannot be counted stay behind it and

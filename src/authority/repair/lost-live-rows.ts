@@ -1,12 +1,7 @@
-import type { Work } from "../../domain/definition.ts";
-import type { NewRun } from "../../domain/materialization.ts";
-import { hasEffects, tellingOf } from "../../domain/planning/told-ends.ts";
-import { LANES, type Trigger } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
-import type { Uuid } from "../../kernel/ids.ts";
-import { sql, type Transaction } from "../../store/database.ts";
+import { NIL_ID, type Uuid } from "../../kernel/ids.ts";
+import { sql } from "../../store/database.ts";
 import { lockCursor } from "../../store/rows/cursors.ts";
-import { carryAttempts } from "../../store/rows/operations/backfill.ts";
 import { closeAttempts } from "../../store/rows/runs/endings.ts";
 import { lockEveryRunOf } from "../../store/rows/runs/live-runs.ts";
 import { instantText } from "../../store/values.ts";
@@ -14,7 +9,7 @@ import { fillFreeGuards } from "../attempts/waiting.ts";
 import type { Authority } from "../authority.ts";
 import { lookAgain, transactOrRefuse } from "../refusal.ts";
 import { revisionOf } from "../revisions.ts";
-import { bringToLife, leaveToRelay } from "../runs/bear.ts";
+import { bringBack, type ReturningRun } from "../runs/bring-back.ts";
 
 /** One stretch of history. No index holds the open runs: it would cost every birth and every end. */
 const WALK = sql(
@@ -30,8 +25,9 @@ const WALK = sql(
 );
 const READ_LOST = sql(
   "lost_live_read",
-  `select r.id, r.scheduled_at, r.schedule_id, r.tenant_id, r.class, r.revision, v.content, r.trigger, r.due_at, r.job,
-          r.job is not null or r.payload is not null as own_work, r.cancel_requested_at,
+  `select r.id, r.scheduled_at, r.schedule_id, r.tenant_id, r.class, r.revision, v.content, r.trigger, r.due_at,
+          r.job is not null or r.payload is not null as own_work,
+          coalesce(jsonb_array_length(r.job -> 'effects'), 0) > 0 as own_effects,
           (select coalesce(max(n), 0) from attempt a where a.scheduled_at = r.scheduled_at and a.run_id = r.id) as attempts,
           (select min(started_at) from attempt a where a.scheduled_at = r.scheduled_at and a.run_id = r.id) as started_at
      from run r left join schedule_revision v on v.schedule_id = r.schedule_id and v.revision = r.revision
@@ -41,23 +37,11 @@ const READ_LOST = sql(
 );
 
 type Stretched = { scheduled_at: Instant; id: Uuid; schedule_id: Uuid | null; lost: boolean };
-type Lost = Stretched & {
-  tenant_id: Uuid;
-  class: string;
-  revision: number | null;
-  content: Uuid | null;
-  trigger: Trigger;
-  due_at: Instant;
-  job: Work | null;
-  own_work: boolean;
-  attempts: number;
-  started_at: Instant | null;
-};
 
 /** How far this process has walked over history. At its end it begins anew. */
 export type HistoryWalk = { after: { scheduled_at: Instant; id: Uuid } };
 
-const BEGINNING = { scheduled_at: 0, id: "00000000-0000-0000-0000-000000000000" };
+const BEGINNING = { scheduled_at: 0, id: NIL_ID };
 
 export function fromTheBeginning(): HistoryWalk {
   return { after: BEGINNING };
@@ -85,13 +69,11 @@ function restoreOne(authority: Authority, { id, scheduled_at, schedule_id }: Str
   return transactOrRefuse(authority, "restore-live", async (tx) => {
     const cursor = schedule_id === null ? undefined : await lockCursor(tx, schedule_id);
     if (schedule_id !== null && (await lockEveryRunOf(tx, schedule_id)) === undefined) lookAgain();
-    const [run] = await tx.query<Lost>(READ_LOST, [instantText(scheduled_at), id]);
+    const [run] = await tx.query<ReturningRun>(READ_LOST, [instantText(scheduled_at), id]);
     if (run === undefined) return 0;
     const nowAt = await tx.authorityNow();
     await closeAttempts(tx, leftOpen(run), nowAt);
-    const own = new Map(run.own_work ? [[id, { job: null, payload: null }]] : []);
-    await bringToLife(tx, [await toNewRun(authority, tx, run)], own, nowAt, leaveToRelay);
-    await carryAttempts(tx, [run]);
+    await bringBack(authority, tx, [{ run, guard: schedule_id === null ? id : null }], nowAt);
     if (cursor !== undefined) {
       await authority.revisions.load(tx, [revisionOf(cursor)]);
       const { overlap } = authority.revisions.get(revisionOf(cursor)).definition;
@@ -101,32 +83,8 @@ function restoreOne(authority: Authority, { id, scheduled_at, schedule_id }: Str
   });
 }
 
-function leftOpen(run: Lost) {
+function leftOpen(run: ReturningRun) {
   const error = { code: "live-row-lost", message: "the record of where the run stood was lost" };
   const { id: runId, scheduled_at: scheduledAt, attempts: n } = run;
   return n === 0 ? [] : [{ runId, scheduledAt, n, outcome: "expired" as const, error }];
-}
-
-async function toNewRun(authority: Authority, tx: Transaction, run: Lost): Promise<NewRun> {
-  const { schedule_id: scheduleId, revision, content } = run;
-  const base = {
-    id: run.id,
-    scheduleId,
-    tenantId: run.tenant_id,
-    class: run.class,
-    lane: LANES.late,
-    revision,
-    content,
-    trigger: run.trigger,
-    scheduledAt: run.scheduled_at,
-    dueAt: run.due_at,
-    prevScheduledAt: null,
-    startDeadlineAt: null,
-    heldBy: "replay" as const,
-  };
-  if (scheduleId === null || revision === null)
-    return { ...base, guard: run.id, hasEffects: hasEffects(run.job ?? {}) };
-  const key = { scheduleId, revision, content };
-  await authority.revisions.load(tx, [key]);
-  return { ...base, guard: null, ...tellingOf(authority.revisions.get(key).definition) };
 }

@@ -1,4 +1,4 @@
-import type { Uuid } from "../../kernel/ids.ts";
+import { NIL_ID, type Uuid } from "../../kernel/ids.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
 import { adoptTzVersion, findAdopted, listTzVersions, lockTzVersions } from "../../store/rows/tz-data.ts";
 import type { Authority } from "../authority.ts";
@@ -10,7 +10,7 @@ export type AdoptOutcome =
   | { kind: "not-found"; known: string[] };
 
 /** What concerns every tenant is told under an id that no tenant has. */
-export const SYSTEM: Uuid = "00000000-0000-0000-0000-000000000000";
+export const SYSTEM: Uuid = NIL_ID;
 
 /**
  * Has everybody go by another version of the tz database. Running processes notice within seconds; schedules are planned

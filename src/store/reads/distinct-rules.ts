@@ -1,4 +1,4 @@
-import type { Uuid } from "../../kernel/ids.ts";
+import { NIL_ID, type Uuid } from "../../kernel/ids.ts";
 import { type Queryable, sql } from "../database.ts";
 
 const PAGE = 20_000;
@@ -23,7 +23,7 @@ export type DistinctRule = { rule: string; schedules: number; example: Uuid };
 
 export async function readDistinctRules(db: Queryable): Promise<DistinctRule[]> {
   const found = new Map<string, DistinctRule>();
-  for (let after: Uuid | undefined = "00000000-0000-0000-0000-000000000000"; after !== undefined; ) {
+  for (let after: Uuid | undefined = NIL_ID; after !== undefined; ) {
     for (const { rule, schedules, example } of await db.query<DistinctRule>(READ, [after, PAGE])) {
       const known = found.get(rule);
       found.set(rule, { rule, schedules: schedules + (known?.schedules ?? 0), example: known?.example ?? example });

@@ -1,7 +1,7 @@
 import type { ResourceClass } from "../../domain/definition.ts";
 import { LIVE_STATES, type RunState, type Trigger } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
-import type { Uuid } from "../../kernel/ids.ts";
+import { NIL_ID, type Uuid } from "../../kernel/ids.ts";
 import { type Database, type Statement, sql } from "../database.ts";
 import { instantText } from "../values.ts";
 import { readBounded } from "./bounded.ts";
@@ -45,7 +45,6 @@ export type FoundRuns = {
 /** Of the index, for one page. */
 export const WALK_ROWS = 5_000;
 const ASKING = { what: "runs", askFor: "less time with from and to, or for one schedule" };
-const FIRST_ID = "00000000-0000-0000-0000-000000000000";
 const LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 
 const ORDERS = { newest: { dir: "desc", beyond: "<" }, oldest: { dir: "asc", beyond: ">" } } as const;
@@ -146,7 +145,7 @@ export async function listRuns(
 function statementOf(tenantId: Uuid, page: RunPage, walkRows: number): [Statement, unknown[]] {
   const { after, order, state, scheduleId, label } = page;
   const isLive = (LIVE_STATES as readonly (string | undefined)[]).includes(state);
-  const start = order === "newest" ? { at: "infinity", id: LAST_ID } : { at: "-infinity", id: FIRST_ID };
+  const start = order === "newest" ? { at: "infinity", id: LAST_ID } : { at: "-infinity", id: NIL_ID };
   const statement = WALKS[isLive ? "live" : "history"][scheduleId === undefined ? "tenant" : "schedule"][order];
   return [
     statement,

@@ -1,6 +1,6 @@
 import type { RunState, SkipReason, Trigger } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
-import type { Uuid } from "../../kernel/ids.ts";
+import { NIL_ID, type Uuid } from "../../kernel/ids.ts";
 import { type Database, sql } from "../database.ts";
 import { instantText } from "../values.ts";
 
@@ -34,7 +34,6 @@ const RUN_SUMMARY_PAGE = sql(
 );
 
 const PAGE_ROWS = 1000;
-const BEFORE_EVERY_ID: Uuid = "00000000-0000-0000-0000-000000000000";
 /** A transaction a page: it brings the planner's settings, and a long report holds no snapshot. */
 const PAGE = { deadlineMs: 30_000, lockTimeoutMs: 1000 };
 
@@ -65,7 +64,7 @@ export async function* runsBetween(
   pageRows: number = PAGE_ROWS,
 ): AsyncGenerator<readonly RunSummary[]> {
   let at = fromAt;
-  let after = BEFORE_EVERY_ID;
+  let after = NIL_ID;
   for (;;) {
     const values = [tenantId, instantText(at), instantText(toAt), after, pageRows];
     const rows = await db.transact(PAGE, (tx) => tx.query<RunSummary>(RUN_SUMMARY_PAGE, values));

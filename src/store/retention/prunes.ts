@@ -1,5 +1,5 @@
 import type { Instant } from "../../kernel/clock.ts";
-import type { Uuid } from "../../kernel/ids.ts";
+import { NIL_ID, type Uuid } from "../../kernel/ids.ts";
 import { type Queryable, type Statement, sql } from "../database.ts";
 import { firstRunId } from "../first-run-id.ts";
 import { instantText } from "../values.ts";
@@ -102,7 +102,7 @@ export async function pruneOld(db: Queryable, limits: Limits, limit: number): Pr
 
 /** Where the walk over all ranges has got to: there is no index of their ends, and no need for one. */
 export type RangeAfter = { scheduleId: Uuid; fromAt: Instant };
-const BEFORE_ALL: RangeAfter = { scheduleId: "00000000-0000-0000-0000-000000000000", fromAt: 0 };
+const BEFORE_ALL: RangeAfter = { scheduleId: NIL_ID, fromAt: 0 };
 
 /** Looks at `limit` ranges and deletes those that end below the floor and are on record for long. */
 export async function pruneRanges(

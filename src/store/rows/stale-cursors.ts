@@ -1,5 +1,5 @@
 import type { Instant } from "../../kernel/clock.ts";
-import type { Uuid } from "../../kernel/ids.ts";
+import { NIL_ID, type Uuid } from "../../kernel/ids.ts";
 import { type Queryable, sql } from "../database.ts";
 import { instantText } from "../values.ts";
 
@@ -84,7 +84,7 @@ export async function findStaleWindow(
 ): Promise<{ seen: number; end: WalkPosition; stale: Uuid[] } | undefined> {
   const values = [
     after === undefined ? "-infinity" : instantText(after.dueAt),
-    after?.id ?? "00000000-0000-0000-0000-000000000000",
+    after?.id ?? NIL_ID,
     limit,
     stale.otherThan,
     // As they stand in the text of a definition. A payload that says the same costs a look, and no more.

@@ -1,5 +1,5 @@
 import type { Instant } from "../../../kernel/clock.ts";
-import type { Uuid } from "../../../kernel/ids.ts";
+import { NIL_ID, type Uuid } from "../../../kernel/ids.ts";
 import { isStatementTimeout, type Queryable, sql } from "../../../store/database.ts";
 import { instantText } from "../../../store/values.ts";
 
@@ -13,7 +13,6 @@ const PIECE_ROWS = 5_000;
 const LEAST_ROWS = 50;
 const SCHEDULES_AT_ONCE = 100;
 
-const FIRST: Uuid = "00000000-0000-0000-0000-000000000000";
 const LAST: Uuid = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 const FIRST_AT: Instant = 0;
 const LAST_AT: Instant = Date.UTC(9999, 11, 31);
@@ -47,7 +46,7 @@ export async function overRuns(
   look: (piece: RunPiece) => Promise<Rows>,
   rows = PIECE_ROWS,
 ): Promise<Rows> {
-  let [fromAt, fromId] = [FIRST_AT, FIRST];
+  let [fromAt, fromId] = [FIRST_AT, NIL_ID];
   let size = rows;
   for (;;) {
     const [end] = await db.query<{ id: Uuid; scheduled_at: Instant }>(END_OF_PIECE, [
@@ -75,7 +74,7 @@ export async function overSchedules(
   look: (piece: SchedulePiece) => Promise<Rows>,
   rows = PIECE_ROWS,
 ): Promise<Rows> {
-  let after = FIRST;
+  let after = NIL_ID;
   for (;;) {
     const values = [after, SCHEDULES_AT_ONCE, rows + 1];
     const page = await db.query<{ schedule_id: Uuid; rows: number }>(PAGE_OF_SCHEDULES, values);

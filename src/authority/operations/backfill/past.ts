@@ -1,7 +1,7 @@
 import { type BackfillPolicy, judgeInstant, type Recorded, type Verdict, walkRange } from "../../../domain/backfill.ts";
 import type { Definition } from "../../../domain/definition.ts";
 import { bounded, offsetOf } from "../../../domain/materialization.ts";
-import type { Tally } from "../../../domain/operation.ts";
+import { countNames, type Tally } from "../../../domain/operation.ts";
 import { atNominal, type Place, withOffset } from "../../../domain/placement.ts";
 import type { NextAfter } from "../../../domain/planning/look-back.ts";
 import type { CompiledRule } from "../../../domain/recurrence/compile.ts";
@@ -153,12 +153,7 @@ async function membership(
 
 /** Counts verdicts by what stood there, or why nothing is done. */
 export function tallyOf(verdicts: readonly Verdict[]): Tally {
-  const tally: Record<string, number> = {};
-  for (const verdict of verdicts) {
-    const name = nameOf(verdict);
-    tally[name] = (tally[name] ?? 0) + 1;
-  }
-  return tally;
+  return countNames(verdicts.map(nameOf));
 }
 
 const SOURCES = { skip: "skipped", range: "skipped-range" } as const;

@@ -1,3 +1,4 @@
+import { countNames } from "../../../domain/operation.ts";
 import { dismissIn } from "../../dead-letters/dismiss.ts";
 import type { OperationKind } from "../kind.ts";
 import { goOn, passOverNext } from "./replay.ts";
@@ -18,8 +19,7 @@ export const dismiss: OperationKind = {
       meant.map((one) => one.id),
       { actor: operation.actor, reason: operation.reason, operationId: operation.id },
     );
-    const tally: Record<string, number> = {};
-    for (const { kind } of outcomes) tally[kind] = (tally[kind] ?? 0) + 1;
+    const tally = countNames(outcomes.map((one) => one.kind));
     return { ...goOn(operation, rest), done: tally.dismissed ?? 0, failed: 0, tally, intends: false };
   },
 

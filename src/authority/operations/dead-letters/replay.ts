@@ -1,6 +1,6 @@
 import { MOST_OPEN_RUNS, roomOfStep } from "../../../domain/backfill.ts";
 import { REPLAYABLE_TOGETHER } from "../../../domain/dead-letters.ts";
-import type { Tally } from "../../../domain/operation.ts";
+import { countNames, type Tally } from "../../../domain/operation.ts";
 import { showId, type Uuid } from "../../../kernel/ids.ts";
 import type { Transaction } from "../../../store/database.ts";
 import { type LetterKey, type LetterPlace, readLetterKeys } from "../../../store/rows/dead-letters.ts";
@@ -41,11 +41,7 @@ export const replay: OperationKind = {
       operationId: operation.id,
     });
     authority.metrics.replays.inc(opened.length);
-    const tally: Record<string, number> = {};
-    for (const { id } of taken.places) {
-      const kind = graves.outcomes.get(id)?.kind ?? "not-found";
-      tally[kind] = (tally[kind] ?? 0) + 1;
-    }
+    const tally = countNames(taken.places.map(({ id }) => graves.outcomes.get(id)?.kind ?? "not-found"));
     const done = { done: opened.length, failed: 0, tally, intends: opened.length > 0 };
     if (taken.stop === undefined) return { ...goOn(operation, rest), ...done };
     const cursor = taken.places.at(-1) ?? operation.cursor;

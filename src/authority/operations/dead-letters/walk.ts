@@ -1,6 +1,6 @@
 import type { LetterFilter } from "../../../domain/dead-letters.ts";
 import type { Instant } from "../../../kernel/clock.ts";
-import type { Uuid } from "../../../kernel/ids.ts";
+import { NIL_ID, type Uuid } from "../../../kernel/ids.ts";
 import type { Queryable } from "../../../store/database.ts";
 import { type LetterPlace, walkOpenLetters } from "../../../store/rows/dead-letters.ts";
 import type { OperationRow } from "../../../store/rows/operations/operations.ts";
@@ -26,11 +26,9 @@ export function argumentsOf(filter: LetterFilter, until: Instant): LetterArgumen
   };
 }
 
-const FIRST_ID = "00000000-0000-0000-0000-000000000000";
-
 /** The place before the first letter that a filter can mean. */
 export function startOf(fromAt: Instant | undefined): LetterPlace {
-  return { at: fromAt ?? 0, id: FIRST_ID };
+  return { at: fromAt ?? 0, id: NIL_ID };
 }
 
 /** Letters that one step looks at, however few of them are meant. */
