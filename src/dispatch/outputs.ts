@@ -24,8 +24,8 @@ export type OutputTools = {
 export type Outputs = Map<string, { objectId: Uuid; sha256: string }>;
 
 /**
- * Grant, upload, stage. Lost replies and a lapsed lease cost patience, not the finished work: a repeated grant is one
- * more row for the cleanup, a repeated upload finds its own bytes.
+ * Grant, upload, stage. Lost replies and a lapsed lease cost patience, not the finished work: a repeated grant is the
+ * same one, a repeated upload finds its own bytes.
  * @throws JobFailure `media-type-invalid` (permanent); transient ones when the attempt lost its run or its grant.
  */
 export async function stageOutput(

@@ -50,8 +50,8 @@ export function recoverAuthority(
       const newest = await findNewestRecovery(tx);
       return { kind: "not-needed", epoch: recorded.epoch, unfinished: newest?.finishedAt === null };
     }
-    const running = (await lockRunning(tx)).map((run) => run.id);
-    const effects = request.nothingLost ? [] : (await lockOpenEffects(tx)).map((effect) => effect.id);
+    const running = await lockRunning(tx);
+    const effects = request.nothingLost ? [] : await lockOpenEffects(tx);
     const nowAt = await tx.authorityNow();
     const epoch = nextEpoch(recorded.epoch, nowAt);
     await raiseEpoch(tx, epoch, here, nowAt);

@@ -1,4 +1,4 @@
-import type { ResourceClass } from "../../domain/definition.ts";
+import { CLASSES, type ResourceClass } from "../../domain/definition.ts";
 import { LIVE_STATES, type RunState, type Trigger } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import { NIL_ID, type Uuid } from "../../kernel/ids.ts";
@@ -89,7 +89,7 @@ function liveWalk(of: "tenant" | "schedule", order: Order): Statement {
   const [walks, owner] =
     of === "tenant"
       ? [
-          "unnest(array['short', 'long', 'memory']) as c (class)",
+          `unnest(array[${CLASSES.map((one) => `'${one}'`).join()}]) as c (class)`,
           "tenant_id = $1 and class = c.class and $13::uuid is null",
         ]
       : ["(select 1) as c", "schedule_id = $13::uuid and tenant_id = $1"];

@@ -1,4 +1,3 @@
-import type { Fence } from "../../domain/fence.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { type Queryable, sql } from "../database.ts";
@@ -41,7 +40,7 @@ const FIND_EFFECTS = sql(
 
 const LOCK_RUNNING = sql(
   "recovery_lock_running",
-  "select id, fence from live_run where state = 'running' order by id for update",
+  "select id from live_run where state = 'running' order by id for update",
 );
 // A callback has its own term, which may be far longer.
 const RENEW = sql(
@@ -50,7 +49,7 @@ const RENEW = sql(
 );
 const LOCK_EFFECTS = sql(
   "recovery_lock_effects",
-  "select id, state from effect where state in ('pending', 'sending') order by id for update",
+  "select id from effect where state in ('pending', 'sending') order by id for update",
 );
 const DOUBT = sql(
   "recovery_doubt_effects",
@@ -125,16 +124,16 @@ export function findDoubtfulEffects(db: Queryable, limit: number): Promise<Doubt
   return db.query<DoubtfulEffect>(FIND_EFFECTS, [limit]);
 }
 
-export function lockRunning(tx: Queryable): Promise<{ id: Uuid; fence: Fence }[]> {
-  return tx.query<{ id: Uuid; fence: Fence }>(LOCK_RUNNING);
+export async function lockRunning(tx: Queryable): Promise<Uuid[]> {
+  return (await tx.query<{ id: Uuid }>(LOCK_RUNNING)).map((row) => row.id);
 }
 
 export async function renewAllLeases(tx: Queryable, runIds: readonly Uuid[], until: Instant): Promise<void> {
   if (runIds.length > 0) await tx.query(RENEW, [runIds, instantText(until)]);
 }
 
-export function lockOpenEffects(tx: Queryable): Promise<{ id: Uuid; state: "pending" | "sending" }[]> {
-  return tx.query<{ id: Uuid; state: "pending" | "sending" }>(LOCK_EFFECTS);
+export async function lockOpenEffects(tx: Queryable): Promise<Uuid[]> {
+  return (await tx.query<{ id: Uuid }>(LOCK_EFFECTS)).map((row) => row.id);
 }
 
 /** Nobody may say any more that they did not happen; those that are being sent are given up at once. */
