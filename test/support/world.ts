@@ -118,6 +118,8 @@ export async function createWorld(
   const admin = new pg.Pool({ connectionString: database.url, max: 6 });
   // A pool has ended before its sockets have; dropping the database then cuts them, which is no news.
   admin.on("connect", (client) => client.on("error", () => undefined));
+  // A server that is stopped cuts them while they are idle.
+  admin.on("error", () => undefined);
   const faults = createFaultPoints();
   const databases: Database[] = [];
 

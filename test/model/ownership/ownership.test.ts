@@ -20,6 +20,7 @@ const FIRST_SEED = Number(process.env.MODEL_SEED ?? 1 + Math.floor(Math.random()
 const { MODEL_PATH: path, MODEL_REPLAY: replayPath } = process.env;
 /** Side by side, each on a database of its own. */
 const LANES = path === undefined ? 2 : 1;
+const MOST_MORE = 10;
 const MOST_COMMANDS = Number(process.env.MODEL_COMMANDS ?? 20);
 
 /** A play in which these do not happen proves nothing. */
@@ -37,12 +38,21 @@ describe("whoever owns a run", () => {
   it(`${SEQUENCES} sequences of verbs change what the reference says, and nothing else (seed ${FIRST_SEED})`, {
     timeout: 120_000 + SEQUENCES * 500,
   }, async () => {
-    const lanes = Array.from({ length: LANES }, (_, lane) => playLane(FIRST_SEED + lane, SEQUENCES / LANES));
-    const heard = (await Promise.all(lanes)).flatMap((answers) => [...answers]);
-    if (SEQUENCES >= 2_000) expect(heard).toEqual(expect.arrayContaining(ANSWERS));
-    if (SEQUENCES >= 20_000) expect(heard).toEqual(expect.arrayContaining(RARE_ANSWERS));
+    const heard = await play(FIRST_SEED, SEQUENCES);
+    if (SEQUENCES < 2_000) return;
+    // What is rare may not have happened yet: then some more are played, until it has.
+    for (let more = 1; more <= MOST_MORE && !ANSWERS.every((one) => heard.has(one)); more++) {
+      for (const answer of await play(FIRST_SEED + LANES * more, 500)) heard.add(answer);
+    }
+    expect([...heard]).toEqual(expect.arrayContaining(ANSWERS));
+    if (SEQUENCES >= 20_000) expect([...heard]).toEqual(expect.arrayContaining(RARE_ANSWERS));
   });
 });
+
+async function play(seed: number, sequences: number): Promise<Set<string>> {
+  const lanes = Array.from({ length: LANES }, (_, lane) => playLane(seed + lane, sequences / LANES));
+  return new Set((await Promise.all(lanes)).flatMap((answers) => [...answers]));
+}
 
 async function playLane(seed: number, numRuns: number): Promise<Set<string>> {
   const stage = await createStage();
