@@ -131,7 +131,7 @@ async function beat(stage: Stage, args: Batch) {
   await inOneBatch(stage, args, grants.map(held), verb, (i) => stage.reference.heartbeat(grants[i]!));
 }
 
-/** Two texts may come out of an attempt: the second time it may be another. */
+/** Two texts may come out of an attempt, each under a name of its own: the second time it may be another. */
 async function upload(stage: Stage, args: { grant: number; text: "a" | "b"; fate: Fate }) {
   const { reference } = stage;
   const grant = pickNewest(reference.grants, args.grant);
@@ -141,7 +141,7 @@ async function upload(stage: Stage, args: { grant: number; text: "a" | "b"; fate
     async ask(authority) {
       const attempt = { runId: idOf(grant.run), fence: grant.fence };
       const uri = `test:${randomUUID()}`;
-      const granted = await grantUpload(authority, { ...attempt, name: "result", uri, mediaType: "text/plain" });
+      const granted = await grantUpload(authority, { ...attempt, name: args.text, uri, mediaType: "text/plain" });
       if (granted.kind !== "granted") return granted.kind as string;
       id = granted.objectId;
       await stageObject(authority, { ...attempt, objectId: id, uri, version: sha256, sha256, size: 1 });
