@@ -155,6 +155,8 @@ async function main([command = "up", ...args]) {
   if (!isInstalled()) install();
   const node = chooseNode();
   process.env.PATH = [dirname(node), BIN, process.env.PATH].join(delimiter);
+  // What is compiled once is kept: it halves the time a process takes to start. Where it cannot be written, Node goes without.
+  process.env.NODE_COMPILE_CACHE ??= join(MODULES, ".cache", "punctual", "compiled");
   if (command === "test") return args.length > 0 ? run(join(BIN, "vitest"), ["run", ...args]) : testEverything();
   if (command === "bench") return run(node, [join(ROOT, "ops", "bench", "main.ts"), ...args]);
   return run(node, [join(ROOT, "src", "app", "main.ts"), command, ...args]);

@@ -33,9 +33,10 @@ test("no job can end the process in which the jobs of others run", async () => {
   await world.materialize([...schedules.keys()]);
 
   const options = { roles: ["worker"], url: world.url, config: { PUNCTUAL_SLOTS_SHORT: "20" } };
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
   const child = spawn(process.execPath, [CHILD], {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
-    env: { PATH: process.env.PATH, PUNCTUAL_TEST_NODE: JSON.stringify({ options, directory: "" }) },
+    env: { PATH, NODE_COMPILE_CACHE, PUNCTUAL_TEST_NODE: JSON.stringify({ options, directory: "" }) },
   });
   const exited = once(child, "exit");
   try {

@@ -105,9 +105,10 @@ export type ChildNode = {
 /** Roles in a process of their own, with the jobs of test/fault/jobs.ts. It ends with this process at the latest. */
 export async function spawnNode(options: NodeOptions): Promise<ChildNode> {
   const directory = makeTemporaryFolder("punctual-child-");
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
   const child: ChildProcess = spawn(process.execPath, [CHILD], {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
-    env: { PATH: process.env.PATH, PUNCTUAL_TEST_NODE: JSON.stringify({ options, directory }) },
+    env: { PATH, NODE_COMPILE_CACHE, PUNCTUAL_TEST_NODE: JSON.stringify({ options, directory }) },
   });
   const exited = once(child, "exit").then(() => rmSync(directory, { recursive: true, force: true }));
   await Promise.race([once(child, "message"), exited.then(() => Promise.reject(new Error("the child did not start")))]);
