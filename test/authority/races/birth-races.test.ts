@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Authority } from "../../../src/authority/authority.ts";
 import { leaveToRelay } from "../../../src/authority/runs/bear.ts";
 import { materialize } from "../../../src/authority/runs/materialize.ts";
 import { deleteSchedule } from "../../../src/authority/schedules/delete-schedule.ts";
@@ -156,6 +157,37 @@ describe("births that meet other verbs", () => {
     expect(await materialize(world.another(), [scheduleId], leaveToRelay)).toMatchObject({ runs: 0 });
     held.release();
     expect(await editing).toMatchObject({ kind: "revised", settled: 1 });
+    expect(await history(world, scheduleId)).toMatchObject([{ id: runId, revision: 1 }]);
+  });
+
+  it.each([
+    [
+      "an edit",
+      (authority: Authority, scheduleId: string) =>
+        reviseSchedule(authority, { ...who(scheduleId), expectedRevision: 1, change: { payload: { a: 1 } } }),
+      { kind: "revised", settled: 1 },
+    ],
+    [
+      "a pause",
+      (authority: Authority, scheduleId: string) => pauseSchedule(authority, who(scheduleId)),
+      { kind: "paused", settled: 1 },
+    ],
+    [
+      "a deletion",
+      (authority: Authority, scheduleId: string) => deleteSchedule(authority, who(scheduleId)),
+      { kind: "deleted", canceled: 1 },
+    ],
+  ])("a scanner that comes while %s has only begun leaves the schedule alone", async (_, change, outcome) => {
+    const scheduleId = await world.newSchedule();
+    const runId = await makeDue(world, scheduleId, 5000);
+    const held = world.faults.hold("materialize:cursors-locked");
+    const changing = change(world.authority, scheduleId);
+    await held.arrived;
+    const other = world.another();
+    expect(await materialize(other, [scheduleId], leaveToRelay)).toMatchObject({ runs: 0, skips: 0 });
+    held.release();
+    expect(await changing).toMatchObject(outcome);
+    expect(await materialize(other, [scheduleId], leaveToRelay)).toMatchObject({ runs: 0, skips: 0 });
     expect(await history(world, scheduleId)).toMatchObject([{ id: runId, revision: 1 }]);
   });
 
