@@ -1,15 +1,13 @@
 import { faultOfRange, type RangeFault } from "../../../domain/backfill.ts";
-import { MOST_OPEN_OPERATIONS } from "../../../domain/operation.ts";
 import { bucketOf, mintId } from "../../../kernel/ids.ts";
-import { findOperation, type OperationView } from "../../../store/reads/operations.ts";
+import type { OperationView } from "../../../store/reads/operations.ts";
 import { findSchedule } from "../../../store/reads/schedules.ts";
-import { writeAudit } from "../../../store/rows/audit.ts";
 import { readFloor } from "../../../store/rows/floor.ts";
-import { countOpenOperations, insertOperation } from "../../../store/rows/operations/operations.ts";
-import { type RequestKey, takeRequestKey } from "../../../store/rows/request-keys.ts";
+import type { RequestKey } from "../../../store/rows/request-keys.ts";
 import type { Authority } from "../../authority.ts";
 import { refuse, transactOrRefuse } from "../../refusal.ts";
 import { hearSchedule, lockScheduleOrDeleted, settleSchedule } from "../../schedules/settled-schedule.ts";
+import { hearRequest, openOperation } from "../begin.ts";
 import type { BackfillRange } from "./estimate.ts";
 import { undecidedFrom } from "./past.ts";
 import type { BackfillArguments } from "./step.ts";
@@ -45,17 +43,11 @@ export async function createBackfill(
   const { tenantId, scheduleId, actor, reason, pacePerSecond, requestKey } = request;
   const made = await transactOrRefuse<BackfillMade>(authority, "create-backfill", async (tx) => {
     const id = mintId(await tx.authorityNow(), bucketOf(scheduleId));
-    if (requestKey !== undefined) {
-      const taken = await takeRequestKey(tx, scheduleId, requestKey, id);
-      if (taken.kind === "reused") {
-        const isOurs = (await findSchedule(tx, tenantId, scheduleId)) !== undefined;
-        refuse<BackfillMade>({ kind: isOurs ? "key-reused" : "not-found" });
-      }
-      if (taken.kind === "repeated") {
-        const operation = await findOperation(tx, tenantId, taken.subject);
-        if (operation === undefined) return refuse<BackfillMade>({ kind: "not-found" });
-        return { kind: "repeated", operation };
-      }
+    const heard = await hearRequest(tx, scheduleId, requestKey, { id, tenantId });
+    if (heard?.kind === "repeated") return heard;
+    if (heard !== undefined) {
+      const isOurs = (await findSchedule(tx, tenantId, scheduleId)) !== undefined;
+      refuse<BackfillMade>({ kind: isOurs ? heard.kind : "not-found" });
     }
     const locked = await lockScheduleOrDeleted(tx, tenantId, scheduleId);
     if (locked === undefined) return refuse<BackfillMade>({ kind: "not-found" });
@@ -65,29 +57,12 @@ export async function createBackfill(
     const undecidedAt = undecidedFrom(schedule.status, cursor);
     const fault = faultOfRange(request, undecidedAt, await readFloor(tx), nowAt);
     if (fault !== undefined) refuse<BackfillMade>({ kind: "invalid", fault });
-    if ((await countOpenOperations(tx, tenantId)) >= MOST_OPEN_OPERATIONS) refuse<BackfillMade>({ kind: "too-many" });
     const { fromAt: from, toAt: to, policy, total } = request;
     const args: BackfillArguments = { from, to, policy };
-    const operation = {
-      id,
-      tenantId,
-      scheduleId,
-      kind: "backfill",
-      arguments: args,
-      total,
-      pacePerSecond,
-      actor,
-      reason,
-    };
-    await insertOperation(tx, operation, nowAt);
-    await writeAudit(tx, {
-      tenantId,
-      actor,
-      action: "schedule.backfill",
-      subject: scheduleId,
-      after: { operation: id, ...args, pacePerSecond, reason },
-    });
-    return { kind: "created", operation: (await findOperation(tx, tenantId, id))! };
+    const kind = "backfill";
+    const operation = { id, tenantId, scheduleId, kind, arguments: args, total, pacePerSecond, actor, reason };
+    const opened = await openOperation(tx, operation, { action: "schedule.backfill", subject: scheduleId }, nowAt);
+    return opened.kind === "created" ? opened : refuse<BackfillMade>(opened);
   });
   if (made.kind === "created") authority.signals.outboxGrew(0);
   return made;

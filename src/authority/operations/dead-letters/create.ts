@@ -1,12 +1,10 @@
 import type { LetterFilter } from "../../../domain/dead-letters.ts";
-import { MOST_OPEN_OPERATIONS } from "../../../domain/operation.ts";
 import { mintId, randomBucket, type Uuid } from "../../../kernel/ids.ts";
-import { findOperation, type OperationView } from "../../../store/reads/operations.ts";
-import { writeAudit } from "../../../store/rows/audit.ts";
-import { countOpenOperations, insertOperation } from "../../../store/rows/operations/operations.ts";
-import { type RequestKey, takeRequestKey } from "../../../store/rows/request-keys.ts";
+import type { OperationView } from "../../../store/reads/operations.ts";
+import type { RequestKey } from "../../../store/rows/request-keys.ts";
 import type { Authority } from "../../authority.ts";
 import { refuse, transactOrRefuse } from "../../refusal.ts";
+import { hearRequest, openOperation } from "../begin.ts";
 import { argumentsOf } from "./walk.ts";
 
 export type LettersOperationMade =
@@ -40,34 +38,15 @@ export async function createLettersOperation(
   const { tenantId, actor, kind, filter, reason, pacePerSecond, total, requestKey } = request;
   const made = await transactOrRefuse<LettersOperationMade>(authority, "create-letters-operation", async (tx) => {
     const id = mintId(await tx.authorityNow(), randomBucket());
-    if (requestKey !== undefined) {
-      const taken = await takeRequestKey(tx, tenantId, requestKey, id);
-      if (taken.kind === "reused") refuse<LettersOperationMade>({ kind: "key-reused" });
-      if (taken.kind === "repeated") {
-        const operation = await findOperation(tx, tenantId, taken.subject);
-        if (operation === undefined) return refuse<LettersOperationMade>({ kind: "not-found" });
-        return { kind: "repeated", operation };
-      }
-    }
-    if ((await countOpenOperations(tx, tenantId)) >= MOST_OPEN_OPERATIONS) {
-      refuse<LettersOperationMade>({ kind: "too-many" });
-    }
+    const heard = await hearRequest(tx, tenantId, requestKey, { id, tenantId });
+    if (heard?.kind === "repeated") return heard;
+    if (heard !== undefined) refuse<LettersOperationMade>(heard);
     const nowAt = await tx.authorityNow();
     const args = argumentsOf(filter, nowAt);
     const scheduleId = filter.scheduleId ?? null;
-    await insertOperation(
-      tx,
-      { id, tenantId, scheduleId, kind, arguments: args, total, pacePerSecond, actor, reason },
-      nowAt,
-    );
-    await writeAudit(tx, {
-      tenantId,
-      actor,
-      action: `dead-letters.${kind}`,
-      subject: id,
-      after: { ...args, pacePerSecond, reason },
-    });
-    return { kind: "created", operation: (await findOperation(tx, tenantId, id))! };
+    const operation = { id, tenantId, scheduleId, kind, arguments: args, total, pacePerSecond, actor, reason };
+    const opened = await openOperation(tx, operation, { action: `dead-letters.${kind}`, subject: id }, nowAt);
+    return opened.kind === "created" ? opened : refuse<LettersOperationMade>(opened);
   });
   if (made.kind === "created") authority.signals.outboxGrew(0);
   return made;
