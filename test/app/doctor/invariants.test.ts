@@ -46,6 +46,32 @@ async function succeeded(text?: string) {
   return { scheduleId, runId: grant.runId };
 }
 
+/** Runs of one schedule, started and ended one after the other, each of a revision with this policy. */
+async function started(...policies: readonly ("allow" | "forbid")[]) {
+  const scheduleId = await world.newSchedule();
+  for (const [n, policy] of policies.entries()) {
+    const runId = await bear(world, scheduleId, (policies.length - n) * MINUTE);
+    for (const grant of await world.claimAll()) await world.complete(grant);
+    await sql(
+      `insert into schedule_revision (schedule_id, revision, actor, created_at, definition, payload)
+       select schedule_id, 2 + $2, actor, created_at, jsonb_set(definition::jsonb, '{overlap}', $3), payload
+         from schedule_revision where schedule_id = $1 and revision = 1`,
+      [scheduleId, n, { policy }],
+    );
+    await sql("update run set revision = 2 + $2 where id = $1", [runId, n]);
+  }
+}
+
+/** The runs as they started: the nth has the fence of the start that is named. */
+async function giveFences(...starts: readonly number[]) {
+  const { rows } = await sql("select run_id, fence from attempt order by started_at");
+  for (const [n, { run_id }] of rows.entries()) {
+    const { fence } = rows[starts[n]! - 1];
+    await sql("update attempt set fence = $2 where run_id = $1", [run_id, fence]);
+    await sql("update run set accepted_fence = $2 where id = $1", [run_id, fence]);
+  }
+}
+
 /** An effect as the tables have it before its first attempt, in it, or after it. */
 async function effectOf(runId: string, state: "pending" | "sending" | "sent") {
   const id = mintId(Date.now(), 0);
@@ -135,6 +161,14 @@ const WOUNDS: { id: string; story: string; wound(): Promise<unknown>; also?: str
       },
     },
     {
+      id: "2-guards",
+      story: "a run holds a place where all run side by side",
+      async wound() {
+        await queued(allow());
+        await sql("update live_run set guard = schedule_id");
+      },
+    },
+    {
       id: "2-blocked-behind",
       story: "a run waits behind nobody",
       async wound() {
@@ -176,6 +210,24 @@ const WOUNDS: { id: string; story: string; wound(): Promise<unknown>; also?: str
     },
     {
       id: "3-result-object",
+      story: "a result's object was made by an attempt that was not accepted",
+      async wound() {
+        await succeeded("a report");
+        await sql("update object set fence = fence - 1");
+      },
+    },
+    {
+      id: "3-result-object",
+      story: "two runs name each other's objects as their results",
+      async wound() {
+        await succeeded("a report");
+        await succeeded("a report");
+        await sql("update object o set run_id = p.run_id from object p where p.id <> o.id");
+      },
+      also: ["3-one-result"],
+    },
+    {
+      id: "3-result-object",
       story: "a result's object is forgotten before its time",
       async wound() {
         await succeeded("a report");
@@ -204,29 +256,36 @@ const WOUNDS: { id: string; story: string; wound(): Promise<unknown>; also?: str
       },
     },
     {
+      id: "4-fences-of-run",
+      story: "two attempts of a run had the same fence",
+      async wound() {
+        await retrying(allow());
+        await sql("update attempt set fence = (select max(fence) from attempt)");
+      },
+      also: ["4-fences-of-schedule"],
+    },
+    {
       id: "4-fences-of-schedule",
       story: "the run that started later has the lower fence",
       async wound() {
-        const scheduleId = await world.newSchedule();
-        for (const ago of [2, 1]) {
-          await bear(world, scheduleId, ago * MINUTE);
-          for (const grant of await world.claimAll()) await world.complete(grant);
-        }
-        await sql("update attempt a set fence = b.fence from attempt b where b.run_id <> a.run_id");
-        await sql("update run r set accepted_fence = a.fence from attempt a where a.run_id = r.id");
+        await started("forbid", "forbid");
+        await giveFences(2, 1);
       },
     },
     {
       id: "4-fences-of-schedule",
-      story: "two runs of a schedule had the same fence",
+      story: "two runs of a schedule had the same fence, though they may start in any order",
       async wound() {
-        const scheduleId = await world.newSchedule();
-        for (const ago of [2, 1]) {
-          await bear(world, scheduleId, ago * MINUTE);
-          for (const grant of await world.claimAll()) await world.complete(grant);
-        }
-        await sql("update attempt set fence = (select max(fence) from attempt)");
-        await sql("update run r set accepted_fence = a.fence from attempt a where a.run_id = r.id");
+        await started("allow", "allow");
+        await giveFences(1, 1);
+      },
+    },
+    {
+      id: "4-fences-of-schedule",
+      story: "a run started before one of a lower fence, with another between them that may start when it likes",
+      async wound() {
+        await started("forbid", "allow", "forbid");
+        await giveFences(3, 2, 1);
       },
     },
     {
@@ -252,6 +311,14 @@ const WOUNDS: { id: string; story: string; wound(): Promise<unknown>; also?: str
       async wound() {
         await running(world);
         await sql("update attempt set fence = fence - 1");
+      },
+    },
+    {
+      id: "4-fence-of-running",
+      story: "a running run's attempt is said to have ended",
+      async wound() {
+        await running(world);
+        await sql("update attempt set ended_at = clock_timestamp(), outcome = 'failed'");
       },
     },
     {
@@ -289,10 +356,28 @@ const WOUNDS: { id: string; story: string; wound(): Promise<unknown>; also?: str
       },
     },
     {
+      id: "5-live-is-open",
+      story: "a queued run is not in history",
+      async wound() {
+        await queued();
+        await sql("delete from run");
+      },
+      also: ["1-chains"],
+    },
+    {
       id: "5-named-once",
       story: "a waiting run is named by no outbox row",
       async wound() {
         await queued();
+        await sql("delete from outbox");
+      },
+      swept: true,
+    },
+    {
+      id: "5-named-once",
+      story: "a run that is to be tried again is named by no outbox row",
+      async wound() {
+        await retrying();
         await sql("delete from outbox");
       },
       swept: true,
@@ -329,10 +414,19 @@ const WOUNDS: { id: string; story: string; wound(): Promise<unknown>; also?: str
     },
     {
       id: "6-usage",
-      story: "a running count has drifted",
+      story: "more are counted as running than run",
       async wound() {
         await running(world);
         await sql("update usage set running = running + 1");
+      },
+      swept: true,
+    },
+    {
+      id: "6-usage",
+      story: "a run is running that nobody counts",
+      async wound() {
+        await running(world);
+        await sql("delete from usage");
       },
       swept: true,
     },
@@ -343,6 +437,15 @@ const WOUNDS: { id: string; story: string; wound(): Promise<unknown>; also?: str
         const { grant } = await running(world);
         await failForGood(world, grant);
         await effectOf(grant.runId, "pending");
+      },
+    },
+    {
+      id: "7-effects",
+      story: "an effect tells of another object than the accepted one",
+      async wound() {
+        const { runId } = await succeeded("a report");
+        await effectOf(runId, "pending");
+        await sql("update effect set object_id = gen_random_uuid()");
       },
     },
     {
@@ -361,6 +464,24 @@ const WOUNDS: { id: string; story: string; wound(): Promise<unknown>; also?: str
         const { runId } = await succeeded();
         await effectOf(runId, "sent");
         await sql("update effect_attempt set ended_at = null, outcome = null");
+      },
+    },
+    {
+      id: "7-effect-attempts",
+      story: "an effect counts an attempt that nobody has made",
+      async wound() {
+        const { runId } = await succeeded();
+        await effectOf(runId, "sent");
+        await sql("update effect set attempts = attempts + 1");
+      },
+    },
+    {
+      id: "7-effect-attempts",
+      story: "an effect is being sent by an attempt of another fence",
+      async wound() {
+        const { runId } = await succeeded();
+        await effectOf(runId, "sending");
+        await sql("update effect_attempt set fence = fence + 1");
       },
     },
     {
@@ -389,6 +510,15 @@ describe("what is broken in the tables", () => {
     if (mend !== undefined) await sql(mend);
     if (swept || mend !== undefined) expect(await doctor.broken()).toEqual([]);
   });
+
+  it.each([[["allow", "allow"]], [["forbid", "allow"]], [["allow", "forbid"]]] as const)(
+    "is not the order in which runs of %j start: only those that wait for each other have one",
+    async (policies) => {
+      await started(...policies);
+      await giveFences(2, 1);
+      expect(await doctor.broken()).toEqual([]);
+    },
+  );
 
   it("is nothing where all went well", async () => {
     const { runId } = await succeeded("a report");

@@ -125,6 +125,35 @@ describe("a large table", () => {
     await expect(tooLong).rejects.toThrow("too long");
   });
 
+  it("the starts of a schedule whose history is long are compared over the seams of its stretches", async () => {
+    const runs = 5_200;
+    const scheduleId = await world.newSchedule();
+    await world.admin.query(
+      `with made as (
+         insert into run (id, scheduled_at, schedule_id, tenant_id, class, due_at, admitted_at, materialized_at, revision, trigger,
+                          state, cancel_accepted_at, finished_at)
+         select id, instant_of(id), $1, $2, 'short', now(), now(), now(), 1, 'manual', 'canceled', now(), now()
+           from (select (lpad(to_hex($3::bigint + n), 12, '0') || '80008' || lpad(to_hex(n), 15, '0'))::uuid as id
+                   from generate_series(1, $4::int) n) ids
+         returning id, scheduled_at)
+       insert into attempt (run_id, scheduled_at, n, claim_id, fence, worker, started_at, ended_at, outcome)
+       select id, scheduled_at, 1, id, row_number() over (order by id), 'w', scheduled_at, scheduled_at, 'canceled' from made`,
+      [scheduleId, world.tenantId, Date.now() - 3_600_000, runs],
+    );
+    const examine = async () => (await doctor.look("invariant-4-fences-of-schedule"))[0]!.status;
+    expect(await examine()).toBe("ok");
+    // The first stretch ends with the 5001st run, and the second one begins with it.
+    for (const nth of [5_000, 5_001]) {
+      const swap = `update attempt a set fence = 2 * $2::bigint + 1 - a.fence from run r
+        where r.id = a.run_id and r.schedule_id = $1 and a.fence in ($2::bigint, $2::bigint + 1)`;
+      await world.admin.query(swap, [scheduleId, nth]);
+      expect(await examine()).toBe("finding");
+      await world.admin.query(swap, [scheduleId, nth]);
+    }
+    expect(await examine()).toBe("ok");
+    await world.admin.query("delete from run where schedule_id = $1", [scheduleId]);
+  });
+
   it("no question is let go on for more than five seconds, or write anything", async () => {
     const setting = sql(
       "test_careful_settings",

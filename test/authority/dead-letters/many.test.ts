@@ -82,6 +82,36 @@ describe("many dead letters", () => {
     expect(await states(world, others.scheduleId)).toEqual(["failed", "failed"]);
   });
 
+  it("of a stretch of failures are those from its first instant on, and before its last", async () => {
+    const { scheduleId } = await several(1);
+    const moved =
+      "update dead_letter set created_at = date_trunc('ms', created_at - interval '1 minute') returning created_at";
+    const at = ((await world.admin.query(moved)).rows[0].created_at as Date).getTime();
+    const replayed = async (fromAt: number, toAt: number) => {
+      await finish(world, await begin(world, "replay", { fromAt, toAt }));
+      return states(world, scheduleId);
+    };
+    expect(await replayed(at - 60_000, at)).toEqual(["failed"]);
+    expect(await replayed(at + 1, at + 60_000)).toEqual(["failed"]);
+    expect(await replayed(at, at + 1)).toEqual(["queued"]);
+  });
+
+  it("dismiss / replay of many: what somebody dismisses while the step waits for its letter stays as it is", async () => {
+    const { scheduleId, runs } = await several(2);
+    const id = await begin(world, "replay");
+    const held = world.faults.hold("dismiss:locked");
+    const dismissed = dismiss(world, runs[0]!);
+    await held.arrived;
+    const stepped = step(world, id, world.another());
+    await world.lockWaits();
+    held.release();
+    expect(await dismissed).toEqual({ kind: "dismissed" });
+    expect(await stepped).toBe("ended");
+    expect(await operationOf(world, id)).toMatchObject({ done: 1, tally: { replayed: 1, "not-failed": 1 } });
+    expect(await states(world, scheduleId)).toEqual(["failed", "queued"]);
+    expect(await decisionsOf(world, runs[0]!)).toMatchObject([{ resolution: "dismissed" }]);
+  });
+
   it("that come later, or come back, are not part of it", async () => {
     const { scheduleId, runs } = await several(2);
     const id = await begin(world, "replay", {}, 1);
@@ -199,10 +229,33 @@ describe("many dead letters", () => {
     const ask = (tenantId: Uuid) => createLettersOperation(world.authority, { ...wanted, tenantId, requestKey });
     const made = [await ask(world.tenantId), await ask(world.tenantId), await ask(foreign)];
     expect(made.map((one) => one.kind)).toEqual(["created", "repeated", "created"]);
+    const other = { ...requestKey, bodySha256: createHash("sha256").update("other").digest() };
+    expect(
+      await createLettersOperation(world.authority, { ...wanted, tenantId: world.tenantId, requestKey: other }),
+    ).toEqual({ kind: "key-reused" });
     const theirs = (made[2] as { operation: { id: Uuid } }).operation.id;
     await finish(world, theirs);
     const { rows } = await world.admin.query("select done from operation where id = $1", [theirs]);
     expect(rows).toEqual([{ done: 0n }]);
+  });
+
+  it("that fail while the request waits for its key are part of it: what is meant is what is open when it begins", async () => {
+    const requestKey = { key: "dead-letters:late", bodySha256: createHash("sha256").update("{}").digest() };
+    const stranger = await world.stranger();
+    await stranger.query("insert into request_key (scope, key, request_sha256, subject) values ($1, $2, $3, $1)", [
+      world.tenantId,
+      requestKey.key,
+      requestKey.bodySha256,
+    ]);
+    const wanted = { actor: "anna", kind: "replay", filter: {}, reason: null, pacePerSecond: 10, total: null } as const;
+    const making = createLettersOperation(world.authority, { ...wanted, tenantId: world.tenantId, requestKey });
+    await world.lockWaits();
+    const { scheduleId } = await several(1);
+    await stranger.rollback();
+    const made = await making;
+    expect(made.kind).toBe("created");
+    await finish(world, (made as { operation: { id: Uuid } }).operation.id);
+    expect(await states(world, scheduleId)).toEqual(["queued"]);
   });
 
   it("are estimated, listed and grouped without being changed", async () => {

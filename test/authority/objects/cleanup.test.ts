@@ -84,6 +84,27 @@ describe("objects and their cleanup", () => {
       await completeRuns(world.authority, [{ ...grant, output: null }]);
     });
 
+    it("a deletion under way wins over the staging that waited for it, too", async () => {
+      const { grant } = await running(world);
+      const output = await world.stage(grant, "report");
+      await setBack(output.objectId, "granted_until", 120_000);
+      const marked = world.faults.hold("clean-objects:written");
+      const cleanup = clean(output.objectId);
+      await marked.arrived;
+      const { objectId, sha256 } = output;
+      const request = { runId: grant.runId, fence: grant.fence, objectId, uri: "test:x", version: "1", size: 6 };
+      const staging = stageObject(world.another(), { ...request, sha256: "b".repeat(64) });
+      await world.lockWaits();
+      marked.release();
+      expect(await cleanup).toEqual([objectId]);
+      expect(await staging).toEqual({ kind: "no-grant", found: "deleting" });
+      expect(await stageObject(world.authority, { ...request, sha256 })).toEqual({
+        kind: "no-grant",
+        found: "deleting",
+      });
+      await completeRuns(world.authority, [{ ...grant, output: null }]);
+    });
+
     it("an object of a running attempt is nobody's to delete, a stale worker's is", async () => {
       const { grant } = await running(world);
       const { objectId } = await world.stage(grant, "report");
@@ -146,6 +167,16 @@ describe("objects and their cleanup", () => {
       await completeRuns(world.authority, [{ ...grant, output: null }]);
     });
 
+    it("that is over stages nothing, though the lease goes on", async () => {
+      const { grant } = await running(world);
+      const granted = await grantUpload(world.authority, grantOf(grant));
+      if (granted.kind !== "granted") throw new Error(granted.kind);
+      await setBack(granted.objectId, "granted_until", 1);
+      const request = { ...facts, runId: grant.runId, fence: grant.fence, objectId: granted.objectId };
+      expect(await stageObject(world.authority, request)).toEqual({ kind: "no-grant", found: "an expired grant" });
+      await completeRuns(world.authority, [{ ...grant, output: null }]);
+    });
+
     it("of another attempt does not stage this one's object", async () => {
       const [mine, other] = [await running(world), await running(world)];
       const granted = await grantUpload(world.authority, grantOf(mine.grant));
@@ -187,6 +218,30 @@ describe("objects and their cleanup", () => {
       expect(await pin()).toBe(false);
     });
 
+    it("that a link was given for stay a while longer than it, for clocks differ, and another tenant's link is none", async () => {
+      const { grant, id } = await published();
+      const pin = (tenantId: Uuid) => pinResult(world.authority, { tenantId, runId: grant.runId, forMs: 300_000 });
+      expect(await pin(await world.newTenant("a stranger"))).toBe(false);
+      expect(await objectOf(id)).toMatchObject({ pin_until: null });
+      expect(await pin(world.tenantId)).toBe(true);
+      const { rows } = await world.admin.query(
+        "select extract(epoch from pin_until - clock_timestamp())::float8 as s from object where id = $1",
+        [id],
+      );
+      expect(rows[0].s).toBeGreaterThan(330);
+    });
+
+    it("that two links were given for stay until the last of them has died, whichever was given first", async () => {
+      const { grant, id } = await published();
+      const pin = async (forMs: number) => {
+        await pinResult(world.authority, { tenantId: world.tenantId, runId: grant.runId, forMs });
+        return (await objectOf(id)).pin_until as Date;
+      };
+      const long = await pin(3_600_000);
+      expect(await pin(60_000)).toEqual(long);
+      expect((await pin(7_200_000)) > long).toBe(true);
+    });
+
     it("pin / cleanup: a link that is being given keeps the result, one that waited for the deletion is refused", async () => {
       const { grant, id } = await published();
       await grow(id);
@@ -206,17 +261,21 @@ describe("objects and their cleanup", () => {
       expect(await pin).toBe(false);
     });
 
+    /** An effect in this state speaks of the result. */
+    const needs = (grant: Grant, id: Uuid, state: string) =>
+      world.admin.query(
+        `insert into effect (id, tenant_id, run_id, object_id, kind, name, action_id, state, request, lease_until, fence, claim_id, first_sent_at)
+         values ($1::uuid, $2, $3, $4, 'email', 'mail', 'mail-run_' || $1::uuid, $5::text, '{}',
+                 case when $5::text = 'sending' then clock_timestamp() end, 1, $1::uuid, clock_timestamp())`,
+        [crypto.randomUUID(), world.tenantId, grant.runId, id, state],
+      );
+
     it.each(["pending", "sending", "uncertain"])(
       "that an effect (%s) still needs stay until it is settled",
       async (state) => {
         const { grant, id } = await published();
         await grow(id);
-        await world.admin.query(
-          `insert into effect (id, tenant_id, run_id, object_id, kind, name, action_id, state, request, lease_until, fence, claim_id, first_sent_at)
-         values ($1::uuid, $2, $3, $4, 'email', 'mail', 'mail-run_' || $1::uuid, $5::text, '{}',
-                 case when $5::text = 'sending' then clock_timestamp() end, 1, $1::uuid, clock_timestamp())`,
-          [crypto.randomUUID(), world.tenantId, grant.runId, id, state],
-        );
+        await needs(grant, id, state);
         expect(await findExpiredResults(world.authority, 10, KEPT_MS)).not.toContain(id);
         expect(await clean(id)).toEqual([]);
         await world.admin.query(
@@ -226,6 +285,19 @@ describe("objects and their cleanup", () => {
         expect(await clean(id)).toEqual([id]);
       },
     );
+
+    it("that an effect has come to need before the cleaner held them stay: what holds on to them is read under the lock", async () => {
+      const { grant, id } = await published();
+      await grow(id);
+      const sweeper = world.another();
+      const locked = (sweeper.faults as TestFaultPoints).hold("clean-objects:locked");
+      const cleanup = clean(id, sweeper);
+      await locked.arrived;
+      await needs(grant, id, "pending");
+      locked.release();
+      expect(await cleanup).toEqual([]);
+      expect(await objectOf(id)).toMatchObject({ state: "referenced" });
+    });
 
     it("are not taken away by a second row of the same key, which an older program may have left", async () => {
       const { grant, id } = await published();
