@@ -4,6 +4,7 @@ import { completeRuns } from "../../src/authority/attempts/complete.ts";
 import { expireLeases } from "../../src/authority/attempts/expire.ts";
 import { failRuns } from "../../src/authority/attempts/fail.ts";
 import type { Grant } from "../../src/authority/attempts/grant.ts";
+import type { SendGrant } from "../../src/authority/effects/send.ts";
 import { findDoubts } from "../../src/authority/recovery/doubts.ts";
 import { putRight } from "../../src/authority/recovery/put-right.ts";
 import { recoverAuthority } from "../../src/authority/recovery/recover.ts";
@@ -11,6 +12,7 @@ import { runNow } from "../../src/authority/runs/run-now.ts";
 import { mintId, showId, type Uuid } from "../../src/kernel/ids.ts";
 import { migrateToLatest } from "../../src/store/migrate.ts";
 import { punctual } from "../app/cli/punctual.ts";
+import { claimSends, email, report, SENT, sending, succeeded, UNKNOWN } from "../authority/effects/scenes.ts";
 import { bear, hintsOf, liveOf, running, start, stateOf } from "../authority/scenes.ts";
 import { promote, restore, type Server, startPrimary, startStandby, takeBackup } from "../support/copies.ts";
 import { createWorld, type World } from "../support/world.ts";
@@ -257,6 +259,55 @@ describe("a recovery", () => {
     ]);
     expect(both.map((one) => one.kind).sort()).toEqual(["not-needed", "recovered"]);
     expect(new Set(both.map((one) => one.epoch)).size).toBe(1);
+  });
+
+  it("waits for a report of failure that is on its way, and renews no lease of an attempt that has ended with it", async () => {
+    let grant!: Grant;
+    const world = await inDoubt(async (before) => {
+      grant = (await running(before)).grant;
+    });
+    const held = world.faults.hold("fail:written");
+    const failing = failRuns(world.authority, [{ ...grant, failure: { transient: true, code: "x", message: "x" } }]);
+    await held.arrived;
+    const recovery = recoverAuthority(world.another(), operator);
+    await world.lockWaits();
+    held.release();
+    expect(await failing).toMatchObject([{ kind: "retrying" }]);
+    expect(await recovery).toMatchObject({ kind: "recovered", runs: 0 });
+    expect(await liveOf(world, grant.runId)).toMatchObject({ state: "retrying", lease_until: null });
+    await world.check();
+  });
+
+  it("waits for a sender's report that is on its way, and doubts nothing that it has settled", async () => {
+    let send!: SendGrant;
+    const world = await inDoubt(async (before) => {
+      send = await sending(before, email());
+    });
+    const held = world.faults.hold("settle-effect:written");
+    const said = report(world, send, SENT);
+    await held.arrived;
+    const recovery = recoverAuthority(world.another(), operator);
+    await world.lockWaits();
+    held.release();
+    expect(await said).toEqual({ kind: "settled", state: "sent" });
+    expect(await recovery).toMatchObject({ kind: "recovered", effects: 0 });
+    const { rows } = await world.admin.query("select state, in_doubt from effect");
+    expect(rows).toEqual([{ state: "sent", in_doubt: false }]);
+    await world.check();
+  });
+
+  it("gives senders greater fences, too: what a sender of the lost future has to say is not taken for another's word", async () => {
+    let effectId!: Uuid;
+    const world = await inDoubt(async (before) => {
+      effectId = (await succeeded(before, [email({ onUncertain: "resend" })])).effects[0]!.id;
+    });
+    // What the next sender would have been given, had nothing been lost.
+    const { rows } = await world.admin.query("select (1::bigint << 40) + last_value + 1 as fence from fence_seq");
+    await recoverAuthority(world.authority, operator);
+    const [grant] = await claimSends(world, [effectId]);
+    expect(grant!.fence).toBeGreaterThan(rows[0].fence);
+    expect(await report(world, { effectId, fence: rows[0].fence }, SENT)).toEqual({ kind: "stale-fence" });
+    expect(await report(world, grant!, UNKNOWN)).toMatchObject({ kind: "settled" });
   });
 
   it("publishes again what Redis was told before, and makes good what was lost with the outbox", async () => {

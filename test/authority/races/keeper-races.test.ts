@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createAuthority } from "../../../src/authority/authority.ts";
-import { watchFloor } from "../../../src/authority/retention/drop-history.ts";
+import { dropHistory, watchFloor } from "../../../src/authority/retention/drop-history.ts";
 import { raiseHistoryFloor } from "../../../src/authority/retention/raise-floor.ts";
 import { createRetention } from "../../../src/loops/retention.ts";
 import type { Database } from "../../../src/store/database.ts";
@@ -53,6 +53,25 @@ describe("keepers of history that meet others", () => {
     held.release();
     await late;
     expect(await floorNow()).toBe(floorAt + 2 * WEEK_MS);
+  });
+
+  it("reader / keeper: while somebody has used history for long, no dropping is begun that others would wait behind", async () => {
+    await raiseHistoryFloor(world.authority, endedBefore);
+    const reader = await world.stranger();
+    const [begun] = await reader.query("select count(*), extract(epoch from now())::float8 * 1000 as at from run");
+    await world.passes((begun!.at as number) + 5_000);
+    const order = { floorAt: await floorNow(), isKnown: true, endedBefore, afterwards: "drop" } as const;
+    world.faults.once("drop-history:noted", () => {
+      throw new Error("it has begun");
+    });
+    expect(await dropHistory(world.authority, order)).toMatchObject({
+      detached: [],
+      dropped: [],
+      waiting: [{ for: expect.stringMatching(/the long transaction of/) }],
+    });
+    expect((await world.admin.query("select name from retired_partition")).rows).toEqual([]);
+    await reader.commit();
+    expect((await dropHistory(world.another(), order)).dropped).toHaveLength(2);
   });
 
   it("backfill / raised floor: the floor that is read is the one of after the locks", async () => {
