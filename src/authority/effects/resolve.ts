@@ -48,7 +48,8 @@ export async function resolveEffect(
       (row.state === "failed" && decision !== "sent") ||
       (row.state === "pending" && decision === "drop");
     if (!mayDecide) return refuse<ResolveOutcome>({ kind: "settled", state: row.state });
-    if (decision === "resend" && object !== undefined && object.state !== "referenced") {
+    // Long after its bytes, the object's row is forgotten, too.
+    if (decision === "resend" && row.object_id !== null && object?.state !== "referenced") {
       return refuse<ResolveOutcome>({ kind: "result-expired" });
     }
     const nowAt = await tx.authorityNow();

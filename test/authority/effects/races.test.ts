@@ -4,6 +4,7 @@ import { type Decision, resolveEffect } from "../../../src/authority/effects/res
 import { sendEffects } from "../../../src/authority/effects/send.ts";
 import { settleEffects } from "../../../src/authority/effects/settle.ts";
 import { cleanObjects } from "../../../src/authority/objects/clean-objects.ts";
+import { settleDeletions } from "../../../src/authority/objects/settle-deletions.ts";
 import { mintId } from "../../../src/kernel/ids.ts";
 import { createWorld, type World } from "../../support/world.ts";
 import {
@@ -215,4 +216,22 @@ it("what failed is not sent again when retention has just taken its result: whoe
   expect(await resolving).toEqual({ kind: "result-expired" });
   expect(await effect(world, grant!.effectId)).toMatchObject({ state: "failed" });
   expect(await resolveEffect(other, { ...request, decision: "drop" })).toEqual({ kind: "resolved" });
+});
+
+it("what failed is not sent again once its result is long gone, and forgotten even by the registry", async () => {
+  const { grant: run, effects } = await succeeded(world, [email()]);
+  const [grant] = await claimSends(world, [effects[0]!.id]);
+  await report(world, grant!, { kind: "refused", transient: false, message: "no such user" });
+  const objectId = effects[0]!.object_id!;
+  await world.admin.query(
+    `update object set state = 'deleted', granted_until = now() - interval '40 days', pin_until = null,
+            deleting_at = now() - interval '31 days', deleted_at = now() - interval '31 days', clean_at = now() - interval '1 day'
+      where id = $1`,
+    [objectId],
+  );
+  await world.admin.query("update run set finished_at = now() - interval '40 days' where id = $1", [run.runId]);
+  await settleDeletions(world.authority, [{ id: objectId, outcome: "forget" }]);
+  expect((await world.admin.query("select 1 from object")).rows).toEqual([]);
+  expect(await resolve(grant!.effectId, "resend")).toEqual({ kind: "result-expired" });
+  expect(await effect(world, grant!.effectId)).toMatchObject({ state: "failed" });
 });
