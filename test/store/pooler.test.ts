@@ -1,6 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readConfig } from "../../src/app/config.ts";
 import type { Patient } from "../../src/app/doctor/check.ts";
+import { examine } from "../../src/app/doctor/doctor.ts";
+import { callPatient } from "../../src/app/doctor/patient.ts";
 import { poolerCheck } from "../../src/app/doctor/pooler.ts";
 import { claimRuns } from "../../src/authority/attempts/claim.ts";
 import { completeRuns } from "../../src/authority/attempts/complete.ts";
@@ -14,7 +17,12 @@ import { reviseSchedule } from "../../src/authority/schedules/revise-schedule.ts
 import { systemClock } from "../../src/kernel/clock.ts";
 import { silentLog } from "../../src/kernel/log.ts";
 import { createDatabase, type Database } from "../../src/store/database.ts";
+import { findBrokenChains } from "../../src/store/invariants/chains.ts";
 import { migrateToLatest } from "../../src/store/migrate.ts";
+import { ensurePartitions } from "../../src/store/partitions.ts";
+import { listRuns } from "../../src/store/reads/history.ts";
+import { inSnapshot } from "../../src/store/reads/snapshot.ts";
+import { dropRetired } from "../../src/store/retention/retired.ts";
 import { createWorld, type World } from "../support/world.ts";
 import { startTransactionPooler, type TransactionPooler } from "./transaction-pooler.ts";
 
@@ -72,6 +80,24 @@ describe("B43 behind a pooler that gives every transaction another session", () 
   it("migrators pass through it: their lock is a transaction's", async () => {
     const reports = await Promise.all([migrateToLatest(pooler.url), migrateToLatest(pooler.url)]);
     expect(reports.flatMap((report) => report.applied)).toEqual([]);
+  });
+
+  it("whatever passes through it leaves nothing in a session for the next one: no setting, no lock, no channel", async () => {
+    const db = through(pooler.url);
+    const partitions = await ensurePartitions(db, { nowAt: Date.now(), aheadDays: 45, width: "week" });
+    expect(partitions.created).not.toEqual([]);
+    await dropRetired(db, "run_of_nowhere");
+    await listRuns(db, world.tenantId, { order: "newest", boundAt: Date.now(), limit: 10 });
+    await inSnapshot(db, (at) => findBrokenChains(at, [randomUUID()]));
+    const patient = await callPatient(readConfig({ DATABASE_URL: pooler.url }));
+    try {
+      expect(await examine(patient, () => undefined, ["invariant-1"])).not.toEqual([]);
+    } finally {
+      await patient.release();
+    }
+    expect(await pooler.left()).toEqual([]);
+    await db.run("set lock_timeout = '7s'");
+    expect(await pooler.left(), "what is left is seen").toEqual(["setting lock_timeout"]);
   });
 
   it("the doctor sees one that keeps prepared statements, and refuses one that forgets them", async () => {

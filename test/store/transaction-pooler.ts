@@ -1,19 +1,30 @@
 import { createServer, type Socket } from "node:net";
+import { setImmediate } from "node:timers/promises";
 import pg from "pg";
 
 /**
  * A pooler as PgBouncer is in transaction mode, at its strictest: each transaction of a client has another server
- * connection, and nothing of a session outlives it (DISCARD ALL). `keepsStatements`: as 1.21 does, it prepares a client's
- * named statements wherever they are missing; otherwise, as those before, it forgets them.
+ * connection, and nothing of a session outlives it (DISCARD ALL). A real one clears nothing, and whoever comes next gets what
+ * was left, so that is noted. `keepsStatements`: as 1.21 does, it prepares a client's named statements wherever they are
+ * missing; otherwise, as those before, it forgets them.
  */
 export type TransactionPooler = {
   url: string;
   transactions(): number;
+  /** What transactions have left in their sessions: settings, advisory locks, channels, cursors. */
+  left(): Promise<readonly string[]>;
   stop(): Promise<void>;
 };
 
 const BACKENDS = 6;
 const DISCARD = message("Q", Buffer.from("discard all\0"));
+const LEFT = message(
+  "Q",
+  Buffer.from(`select 'setting ' || name from pg_settings where source = 'session' and name not like 'transaction%'
+    union all select 'advisory lock' from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()
+    union all select 'channel ' || name from pg_listening_channels() name
+    union all select 'cursor ' || name from pg_cursors where is_holdable\0`),
+);
 const READY = message("Z", Buffer.from("I"));
 const WELCOME = Buffer.concat([
   message("R", Buffer.alloc(4)),
@@ -36,19 +47,25 @@ export async function startTransactionPooler(
   const waiting: ((backend: Backend) => void)[] = [];
   const clients = new Set<Socket>();
   let transactions = 0;
+  const left: string[] = [];
 
   // Whoever was used longest ago comes next: never the one before.
   const take = async () => idle.shift() ?? (await new Promise<Backend>((resolve) => waiting.push(resolve)));
   function giveBack(backend: Backend): void {
     transactions += 1;
     backend.prepared.clear();
-    backend.hear = (type) => {
+    backend.hear = (type, whole) => {
+      if (type === "D") left.push(firstColumnOf(whole));
       if (type !== "Z") return;
-      const next = waiting.shift();
-      if (next === undefined) idle.push(backend);
-      else next(backend);
+      backend.hear = (answer) => {
+        if (answer !== "Z") return;
+        const next = waiting.shift();
+        if (next === undefined) idle.push(backend);
+        else next(backend);
+      };
+      backend.socket.write(DISCARD);
     };
-    backend.socket.write(DISCARD);
+    backend.socket.write(LEFT);
   }
 
   const server = createServer((client) => {
@@ -106,6 +123,10 @@ export async function startTransactionPooler(
   return {
     url: url.href,
     transactions: () => transactions,
+    async left() {
+      while (idle.length < BACKENDS) await setImmediate();
+      return left;
+    },
     async stop() {
       for (const client of clients) client.destroy();
       for (const { backend } of sessions) backend.socket.destroy();
@@ -153,6 +174,11 @@ function createReader(started: boolean, hear: (type: string, whole: Buffer) => v
       hear(type, whole);
     }
   };
+}
+
+/** Of a row, as text. */
+function firstColumnOf(whole: Buffer): string {
+  return whole.toString("utf8", 11, 11 + whole.readInt32BE(7));
 }
 
 /** The statement that a Parse or a Bind names; "" for all else. */
