@@ -9,6 +9,8 @@ import { UsageError } from "./usage.ts";
 const EXIT_OF = { ok: 0, findings: 1, unknown: 2 } as const;
 type Outcome = keyof typeof EXIT_OF;
 
+const INSTALLATION = "installation";
+
 type Options = { json?: boolean; quiet?: boolean; only?: string[] };
 
 export function doctorCommand(program: Command, act: Act): void {
@@ -61,7 +63,7 @@ async function diagnose(
     return await examine(patient, tell, only).finally(() => patient.release());
   } catch (error) {
     const diagnosis: Diagnosis = {
-      id: "installation",
+      id: INSTALLATION,
       check: "the installation to examine",
       status: "failed",
       sentence: messageOf(error),
@@ -92,9 +94,14 @@ function printDiagnosis(diagnosis: Diagnosis): void {
   printLine(visible(`${LABELS[diagnosis.status]} ${diagnosis.check}: ${diagnosis.sentence}`));
   if (diagnosis.status === "finding") printLine(visible(`${INDENT}so: ${diagnosis.consequence}`));
   if ("todo" in diagnosis) printLine(visible(`${INDENT}do: ${diagnosis.todo}`));
-  if (isWrong(diagnosis)) printLine(visible(`${INDENT}look again: punctual doctor --only ${diagnosis.id}`));
+  if (isWrong(diagnosis)) printLine(visible(`${INDENT}look again: punctual doctor${onlyThis(diagnosis)}`));
   if (diagnosis.status !== "finding") return;
   for (const row of diagnosis.rows ?? []) printLine(visible(`${INDENT}${JSON.stringify(storable(row))}`));
+}
+
+/** What was found before any check is no check, so that `--only` cannot name it. */
+function onlyThis({ id }: Diagnosis): string {
+  return id === INSTALLATION ? "" : ` --only ${id}`;
 }
 
 function summaryOf(outcome: Outcome, diagnoses: readonly Diagnosis[]): string {

@@ -1,4 +1,4 @@
-import { messageOf } from "../../kernel/errors.ts";
+import { messageOf, PunctualError } from "../../kernel/errors.ts";
 import { isStatementTimeout, sqlStateOf } from "../../store/database.ts";
 import type { Check, Patient, Verdict } from "./check.ts";
 import { connectionCheck } from "./connection.ts";
@@ -81,6 +81,7 @@ async function lookOnce(check: Check, patient: Patient) {
 
 /** Why it could not look is another matter than what it looked for. */
 export function remedyOf(error: unknown): string {
+  if (error instanceof PunctualError && error.code === "not-running") return "npm start, or set DATABASE_URL";
   if (sqlStateOf(error) === "42501") return "look as the role that owns the tables, or as a member of pg_read_all_data";
   if (isStatementTimeout(error)) return "the server had no answer within 5 s: look again when it has less to do";
   return "see that PostgreSQL is up and DATABASE_URL names it, then look again";

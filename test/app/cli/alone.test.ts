@@ -63,10 +63,11 @@ test("where nothing runs, it says how to start it", async () => {
   });
 });
 
-test("where nothing runs, the doctor says so once", async () => {
+test("where nothing runs, the doctor says so once, what to do, and a command that looks again", async () => {
   const { out, exitCode } = await punctual(["doctor"], nowhere);
   expect(exitCode).toBe(2);
-  expect(out).toMatch(/^UNKNOWN {2}the installation to examine: no system of this checkout is running \(npm start\)/);
+  expect(out).toMatch(/^UNKNOWN {2}the installation to examine: no system of this checkout is running/);
+  expect(out).toMatch(/^ +do: npm start, or set DATABASE_URL\n +look again: punctual doctor$/m);
 });
 
 test("a setting that makes no sense is named, and a secret in it is not repeated", async () => {
