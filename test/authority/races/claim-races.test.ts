@@ -165,6 +165,21 @@ describe("claims that meet each other", () => {
     expect((await claim).grants[0]!.startedAt).toBeGreaterThan(Number(now!.at));
   });
 
+  it("claim / quota: a limit that is set while a claim is under way holds for that claim", async () => {
+    const tenantId = await world.newTenant("soon limited");
+    const first = await bear(world, await world.newSchedule({ tenantId }), 5000);
+    expect((await world.claim(await hintsOf(world, first))).grants).toHaveLength(1);
+    const second = await bear(world, await world.newSchedule({ tenantId }), 5000);
+    const stranger = await world.stranger();
+    await stranger.query("update usage set max_running = 1 where tenant_id = $1", [tenantId]);
+    // It has found no limit, so that it comes to the usage row last of all.
+    const claim = world.claim(await hintsOf(world, second));
+    await world.lockWaits();
+    await stranger.commit();
+    expect((await claim).counts).toMatchObject({ claimed: 0, "put-back": 1 });
+    expect(await stateOf(world, second)).toBe("queued");
+  });
+
   it("claim / pause: a pause does not take a run that is being claimed for one that waits", async () => {
     const scheduleId = await world.newSchedule({ overlap: { policy: "cancelRunning" } });
     const runId = await bear(world, scheduleId, 60_000);
