@@ -9,7 +9,7 @@ export type SendReport =
   /** It did not happen, and the other side said so. */
   | { kind: "refused"; transient: boolean; message: string; retryAfterMs?: number | undefined }
   /** It may have happened. */
-  | { kind: "unknown"; message: string }
+  | { kind: "unknown"; message: string; retryAfterMs?: number | undefined }
   /** Nothing was tried. */
   | { kind: "not-sent"; message: string };
 
@@ -51,7 +51,7 @@ export function decideSettlement(
       return inDoubt ? (effect.onUncertain === "drop" ? DROPPED : { state: "uncertain" }) : { state: "failed" };
     }
     case "unknown": {
-      const retry = retryOf(standing, { transient: true, message: report.message }, nowAt, chance);
+      const retry = retryOf(standing, { ...report, transient: true }, nowAt, chance);
       const knownUntil = (standing.firstSentAt ?? nowAt) + idempotencyWindowMs(effect);
       if (retry !== undefined && (retry < knownUntil || effect.onUncertain === "resend")) {
         return { state: "pending", nextAttemptAt: retry, inDoubt: true };

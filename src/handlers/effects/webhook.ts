@@ -43,7 +43,7 @@ export function createWebhookAdapter(options: {
         });
         // The status has been said: what may still happen to the body changes nothing.
         const text = await beginningOf(answer.body).catch(() => "");
-        return reportOf(answer.statusCode, answer.headers, text, now());
+        return reportOf(answer, text, effect.idempotencyWindowMs > 0, now());
       } catch (error) {
         return ofFailure(error);
       }
@@ -83,22 +83,25 @@ async function beginningOf(body: Dispatcher.ResponseData["body"]): Promise<strin
   return text.slice(0, ANSWER_LIMIT);
 }
 
-/** Which answers are worth another try. Redirects are not followed: they would lead where nobody looked. */
+/**
+ * What an answer tells; docs/api.md has the table. Redirects are not followed: they would lead where nobody looked.
+ * A 5xx is never a no: a gateway does not know what the receiver did, nor the receiver itself what it did before it broke
+ * off, and the number does not say which of them answers.
+ */
 function reportOf(
-  status: number,
-  headers: Readonly<Record<string, string | string[] | undefined>>,
+  { statusCode, headers }: Pick<Dispatcher.ResponseData, "statusCode" | "headers">,
   text: string,
+  keepsKeys: boolean,
   nowMs: number,
 ): SendReport {
-  if (status >= 200 && status < 300) {
+  if (statusCode >= 200 && statusCode < 300) {
     return { kind: "sent", externalId: headerOf(headers["x-request-id"]), message: null };
   }
-  const message = `the receiver answered ${status}${text === "" ? "" : `: ${text}`}`;
-  const transient = status === 408 || status === 425 || status === 429 || status >= 500;
-  // An answer of the server's own time limit says nothing of what it has done by then.
-  if (status === 504) return { kind: "unknown", message };
-  const retryAfterMs = transient ? retryAfterOf(headerOf(headers["retry-after"]), nowMs) : undefined;
-  return { kind: "refused", transient, message, retryAfterMs };
+  const message = `the receiver answered ${statusCode}${text === "" ? "" : `: ${text}`}`;
+  const retryAfterMs = retryAfterOf(headerOf(headers["retry-after"]), nowMs);
+  if (statusCode >= 500) return { kind: "unknown", message, retryAfterMs };
+  const transient = statusCode === 408 || statusCode === 425 || statusCode === 429 || (statusCode === 409 && keepsKeys);
+  return { kind: "refused", transient, message, retryAfterMs: transient ? retryAfterMs : undefined };
 }
 
 const headerOf = (value: string | string[] | undefined) => (Array.isArray(value) ? value[0] : value) ?? null;

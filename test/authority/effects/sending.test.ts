@@ -114,6 +114,29 @@ describe("an outcome that nobody knows", () => {
     expect(await effect(world, grant.effectId)).toMatchObject({ state: "uncertain" });
   });
 
+  it("of a webhook is asked for again when its receiver says to, or held where it will have forgotten by then", async () => {
+    const soon = await sending(world, webhook());
+    await report(world, soon, { kind: "unknown", message: "503", retryAfterMs: 600_000 });
+    const { state, next_attempt_at } = await effect(world, soon.effectId);
+    expect(state).toBe("pending");
+    expect(next_attempt_at.getTime() - Date.now()).toBeGreaterThan(590_000);
+    const late = await sending(world, webhook({ idempotencyWindowMs: 60_000 }));
+    await report(world, late, { kind: "unknown", message: "503", retryAfterMs: 600_000 });
+    expect(await effect(world, late.effectId)).toMatchObject({ state: "uncertain" });
+  });
+
+  it("of a webhook whose receiver is still at it goes on being asked under its key, until somebody knows", async () => {
+    const grant = await sending(world, webhook());
+    await report(world, grant, UNKNOWN);
+    await makeSendable(world, grant.effectId);
+    const [again] = await claimSends(world, [grant.effectId]);
+    await report(world, again!, { kind: "refused", transient: true, message: "the receiver answered 409" });
+    expect(await effect(world, grant.effectId)).toMatchObject({ state: "pending", in_doubt: true });
+    await makeSendable(world, grant.effectId);
+    const [last] = await claimSends(world, [grant.effectId]);
+    expect(await report(world, last!, SENT)).toEqual({ kind: "settled", state: "sent" });
+  });
+
   it("of a webhook whose receiver keeps no keys is held at once", async () => {
     const grant = await sending(world, webhook({ idempotencyWindowMs: 0 }));
     await report(world, grant, UNKNOWN);

@@ -94,7 +94,7 @@ it("what is due is sent once, and says what came of it", async () => {
   ]);
 });
 
-it("a webhook that is refused for the moment is called again with the same key and body", async () => {
+it("a webhook that is answered with 503 is called again with the same key and body", async () => {
   let answers = 0;
   const hooks = await webhookReceiver((_call, response) => void response.writeHead(++answers === 1 ? 503 : 204).end());
   onTestFinished(() => hooks.close());
@@ -107,6 +107,22 @@ it("a webhook that is refused for the moment is called again with the same key a
   }
   expect(await effect(world, effects[0]!.id)).toMatchObject({ state: "sent", attempts: 2 });
   expect(hooks.calls[1]).toMatchObject({ key: hooks.calls[0]!.key, body: hooks.calls[0]!.body });
+});
+
+it("a receiver without keys that did it, and whose gateway then says 502, is not called again: a person is asked", async () => {
+  const hooks = await webhookReceiver((_call, response) => void response.writeHead(502).end("bad gateway"));
+  onTestFinished(() => hooks.close());
+  const { effects } = await succeeded(world, [webhook({ url: hooks.url, idempotencyWindowMs: 0 })]);
+  const sender = senderOf(webhooks());
+  await pass(sender);
+  await sender.drain();
+  await makeSendable(world, effects[0]!.id);
+  expect(await pass(sender)).toMatchObject({ did: 0 });
+  expect(hooks.calls).toHaveLength(1);
+  expect(await effect(world, effects[0]!.id)).toMatchObject({
+    state: "uncertain",
+    error_message: "the receiver answered 502: bad gateway",
+  });
 });
 
 it("no more than the adapter can take are claimed, and of one tenant no more than a quarter", async () => {

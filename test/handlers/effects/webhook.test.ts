@@ -77,19 +77,34 @@ describe("a webhook", () => {
     [204, "sent", undefined],
     [400, "refused", false],
     [404, "refused", false],
-    [409, "refused", false],
     [410, "refused", false],
     [301, "refused", false],
     [408, "refused", true],
     [429, "refused", true],
-    [500, "refused", true],
-    [503, "refused", true],
+    // Whoever says so does not say what was done by then: the receiver itself, a gateway, or one in front of that.
+    [500, "unknown", undefined],
+    [502, "unknown", undefined],
+    [503, "unknown", undefined],
     [504, "unknown", undefined],
+    [520, "unknown", undefined],
+    [522, "unknown", undefined],
+    [524, "unknown", undefined],
+    [598, "unknown", undefined],
+    [599, "unknown", undefined],
   ] as const)("answered with %i is %s", async (status, kind, transient) => {
     const { url } = await answering(status);
     expect(await adapter().send(hook(url), patient())).toMatchObject({
       kind,
       ...(transient === undefined ? {} : { transient }),
+    });
+  });
+
+  it("whose first call is still under way (409) is asked again, unless its receiver knows no keys", async () => {
+    const { url } = await answering(409);
+    expect(await adapter().send(hook(url), patient())).toMatchObject({ kind: "refused", transient: true });
+    expect(await adapter().send(hook(url, { idempotencyWindowMs: 0 }), patient())).toMatchObject({
+      kind: "refused",
+      transient: false,
     });
   });
 
