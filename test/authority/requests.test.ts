@@ -5,6 +5,8 @@ import { runNow } from "../../src/authority/runs/run-now.ts";
 import { createSchedule } from "../../src/authority/schedules/create-schedule.ts";
 import { deleteSchedule } from "../../src/authority/schedules/delete-schedule.ts";
 import { workSchema } from "../../src/domain/definition.ts";
+import type { Queryable } from "../../src/store/database.ts";
+import { takeRequestKey } from "../../src/store/rows/request-keys.ts";
 import { createWorld, definitionOf, type World } from "../support/world.ts";
 import { bear, history, liveOf, running, start, states } from "./scenes.ts";
 
@@ -111,6 +113,22 @@ describe("requests that are sent twice", () => {
     held.release();
     await end;
     expect(await asked).toMatchObject({ kind: "created", state: "queued" });
+  });
+
+  it("a key that retention forgets while it is looked up is a new key", async () => {
+    const [first, second] = [await world.newSchedule(), await world.newSchedule()];
+    const request = key("forgotten");
+    expect(await takeRequestKey(world.db, first, request, first)).toEqual({ kind: "taken" });
+    let reads = 0;
+    const beside = {
+      query: async (statement: Parameters<typeof world.db.query>[0], values: readonly unknown[]) => {
+        if (/^select/.test(statement.text) && reads++ === 0) await world.admin.query("delete from request_key");
+        return world.db.query(statement, values);
+      },
+    } as Queryable;
+    expect(await takeRequestKey(beside, first, request, second)).toEqual({ kind: "taken" });
+    expect(await takeRequestKey(world.db, first, request, first)).toEqual({ kind: "repeated", subject: second });
+    expect(reads).toBe(1);
   });
 
   it("a run of its own, asked for twice, is one run and competes with nobody", async () => {

@@ -21,10 +21,14 @@ export async function takeRequestKey(
   request: RequestKey,
   subject: Uuid,
 ): Promise<{ kind: "taken" } | { kind: "repeated"; subject: Uuid } | { kind: "reused" }> {
-  if ((await tx.query(INSERT, [scope, request.key, request.bodySha256, subject])).length === 1)
-    return { kind: "taken" };
-  const row = (await tx.query<{ request_sha256: Buffer; subject: Uuid }>(READ, [scope, request.key]))[0]!;
-  return row.request_sha256.equals(request.bodySha256)
-    ? { kind: "repeated", subject: row.subject }
-    : { kind: "reused" };
+  for (;;) {
+    const taken = await tx.query(INSERT, [scope, request.key, request.bodySha256, subject]);
+    if (taken.length === 1) return { kind: "taken" };
+    const [row] = await tx.query<{ request_sha256: Buffer; subject: Uuid }>(READ, [scope, request.key]);
+    // Its time was over, and retention has forgotten it since: now it is a new key.
+    if (row === undefined) continue;
+    return row.request_sha256.equals(request.bodySha256)
+      ? { kind: "repeated", subject: row.subject }
+      : { kind: "reused" };
+  }
 }
