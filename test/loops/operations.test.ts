@@ -1,6 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Authority } from "../../src/authority/authority.ts";
+import { createBackfill } from "../../src/authority/operations/backfill/create.ts";
 import { cancelOperation } from "../../src/authority/operations/cancel-operation.ts";
+import { createLettersOperation } from "../../src/authority/operations/dead-letters/create.ts";
+import type { TestFaultPoints } from "../../src/kernel/faults.ts";
 import { createOperationsDriver } from "../../src/loops/operations.ts";
 import { begin, finish, missed, operationOf, step } from "../authority/operations/pasts.ts";
 import { history, MINUTE, states } from "../authority/scenes.ts";
@@ -202,6 +205,93 @@ describe("long operations", () => {
     expect(await cancelOperation(world.authority, { tenantId: stranger, actor: "test", operationId: done })).toEqual({
       kind: "not-found",
     });
+  });
+
+  it("step / step: while one driver takes a step, another passes it by at once, and takes none of it", async () => {
+    const { scheduleId, firstAt } = await missed(world, 9);
+    const id = await begin(world, scheduleId, firstAt, firstAt + 9 * MINUTE, { pacePerSecond: 3 });
+    const held = world.faults.hold("operation:locked");
+    const first = step(world, id);
+    await held.arrived;
+    expect(await step(world, id, world.another())).toBe("missed");
+    held.release();
+    expect(await first).toBe("stepped");
+    expect(await operationOf(world, id)).toMatchObject({ done: 3 });
+    expect(await states(world, scheduleId)).toHaveLength(3);
+  });
+
+  it("step / cancel: who cancels waits for a step however long it takes, and looks again", async () => {
+    const { scheduleId, firstAt } = await missed(world, 9);
+    const id = await begin(world, scheduleId, firstAt, firstAt + 9 * MINUTE, { pacePerSecond: 3 });
+    const held = world.faults.hold("operation:step-written");
+    const stepping = step(world, id);
+    await held.arrived;
+    const impatient = world.another({ lockTimeoutMs: 20 });
+    let isOver = false;
+    const canceling = cancelOperation(impatient, {
+      tenantId: world.tenantId,
+      actor: "test",
+      operationId: id,
+    }).finally(() => {
+      isOver = true;
+    });
+    const looks = async () =>
+      (await impatient.metrics.verbSeconds.get()).values.find((one) => one.metricName?.endsWith("_count"))?.value ?? 0;
+    while (!isOver && (await looks()) < 2) await new Promise(setImmediate);
+    held.release();
+    expect(await stepping).toBe("stepped");
+    expect(await canceling).toMatchObject({ kind: "canceled", operation: { done: 3 } });
+  });
+
+  it("that another driver has gone on with meanwhile are not troubled by an older failure", async () => {
+    const { scheduleId, firstAt } = await missed(world, 9);
+    const id = await begin(world, scheduleId, firstAt, firstAt + 9 * MINUTE);
+    const other = world.another();
+    const unlucky = (authority: Authority) =>
+      (authority.faults as TestFaultPoints).once("backfill:locked", () => {
+        throw new Error("out of luck");
+      });
+    // Between its step's failure and its record of it, this one stands still while the other one fails, too.
+    const slow: Authority = Object.create(other, {
+      transact: {
+        value: async (verb: string, work: Parameters<Authority["transact"]>[1]) => {
+          if (verb === "operation-trouble") {
+            unlucky(world.authority);
+            expect(await step(world, id)).toBe("troubled");
+            await hurry();
+          }
+          return other.transact(verb, work);
+        },
+      },
+    });
+    unlucky(other);
+    expect(await step(world, id, slow)).toBe("missed");
+    const { rows } = await world.admin.query("select tries from operation where id = $1", [id]);
+    expect(rows).toEqual([{ tries: 1 }]);
+  });
+
+  it("are so many of one tenant at most, of whatever kind; one more is refused, and another tenant's is not", async () => {
+    const { scheduleId, firstAt } = await missed(world, 9);
+    const other = await world.newTenant("few operations");
+    await world.admin.query(
+      `insert into operation (id, tenant_id, kind, arguments, actor, created_at, updated_at, next_step_at)
+       select gen_random_uuid(), $1, 'of-tomorrow', '{}', 'test', now(), now(), now() from generate_series(1, 100)`,
+      [world.tenantId],
+    );
+    const past = { scheduleId, fromAt: firstAt, toAt: firstAt + MINUTE, policy: "missing", pacePerSecond: 1 } as const;
+    const who = { tenantId: world.tenantId, actor: "test", reason: null, total: null };
+    const letters = { kind: "replay", filter: {}, pacePerSecond: 1 } as const;
+    expect(await createBackfill(world.authority, { ...who, ...past })).toEqual({ kind: "too-many" });
+    expect(await createLettersOperation(world.authority, { ...who, ...letters })).toEqual({ kind: "too-many" });
+    expect(await createLettersOperation(world.authority, { ...who, ...letters, tenantId: other })).toMatchObject({
+      kind: "created",
+    });
+    await world.admin.query("update operation set state = 'done', finished_at = now() where id = any($1)", [
+      (await world.admin.query("select id from operation where kind = 'of-tomorrow' limit 1")).rows.map(
+        (row) => row.id,
+      ),
+    ]);
+    expect(await createBackfill(world.authority, { ...who, ...past })).toMatchObject({ kind: "created" });
   });
 
   it("of a kind that this program does not know are left to one that does", async () => {

@@ -16,11 +16,16 @@ describe("a bucket that keeps versions", () => {
   const plain = { mediaType: "text/plain" };
   /** What it answers to a PUT of the object. */
   let versionOfPut: string | undefined;
+  let isThere: boolean;
+  /** PUTs of the object that meet another one's. */
+  let conflicts: number;
   let heard: string[];
   const server = createServer((request, response) => void answer(request, response));
 
   beforeEach(async () => {
     versionOfPut = "v2";
+    isThere = false;
+    conflicts = 0;
     heard = [];
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
@@ -55,13 +60,14 @@ describe("a bucket that keeps versions", () => {
         `<ListVersionsResult>${found.join("")}</ListVersionsResult>`,
       );
     }
+    if (request.method === "PUT" && url.pathname === PATH && conflicts-- > 0) return say(409);
     if (request.method === "PUT") {
       return say(200, { etag: '"e"', "x-amz-version-id": url.pathname === PATH ? versionOfPut : "probe" });
     }
     if (request.method === "DELETE") {
       return say(204, version === null ? { "x-amz-delete-marker": "true", "x-amz-version-id": "gone" } : {});
     }
-    if (request.method === "HEAD" && version === null) return say(404);
+    if (request.method === "HEAD" && version === null && !isThere) return say(404);
     return say(
       200,
       { etag: '"e"', "x-amz-version-id": version ?? "v2" },
@@ -103,6 +109,18 @@ describe("a bucket that keeps versions", () => {
       });
     },
   );
+
+  it("is not given a second version of what is there", async () => {
+    isThere = true;
+    expect(await open().put(KEY, Buffer.from("another"), plain)).toMatchObject({ kind: "exists" });
+    expect(heard).toEqual(["HEAD -"]);
+  });
+
+  it("is asked again when somebody else's create of the same key is under way: that one may yet fail", async () => {
+    conflicts = 1;
+    expect(await open().put(KEY, Buffer.from("report"), plain)).toMatchObject({ kind: "created" });
+    expect(heard).toEqual(["HEAD -", "PUT -", "PUT -"]);
+  });
 
   it("loses every version of what is removed, and the marker; its neighbours stay", async () => {
     const store = open();
