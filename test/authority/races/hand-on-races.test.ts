@@ -1,9 +1,14 @@
+import { setImmediate } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { completeRuns } from "../../../src/authority/attempts/complete.ts";
+import type { Authority } from "../../../src/authority/authority.ts";
 import { leaveToRelay } from "../../../src/authority/runs/bear.ts";
 import { cancelRuns } from "../../../src/authority/runs/cancel.ts";
 import { materialize } from "../../../src/authority/runs/materialize.ts";
+import { runNow } from "../../../src/authority/runs/run-now.ts";
 import { deleteSchedule } from "../../../src/authority/schedules/delete-schedule.ts";
+import { pauseSchedule } from "../../../src/authority/schedules/pause-schedule.ts";
+import { resumeSchedule } from "../../../src/authority/schedules/resume-schedule.ts";
 import { createWorld, type World } from "../../support/world.ts";
 import { allow, bear, makeDue, running, start, stateOf, states } from "../scenes.ts";
 
@@ -44,6 +49,46 @@ describe("a guard that changes hands", () => {
     expect(await materialize(other, [scheduleId], leaveToRelay)).toMatchObject({ runs: 1, undecided: 0 });
     expect(await stateOf(world, second)).toBe("queued");
   });
+
+  it("complete / run-now: a manual run does not guess about a guard that is let go, and has it afterwards", async () => {
+    const { scheduleId, grant } = await running(world);
+    const held = world.faults.hold("complete:written");
+    const end = completeRuns(world.authority, [{ runId: grant.runId, fence: grant.fence, output: null }]);
+    await held.arrived;
+    const other = world.another();
+    const manual = runNow(other, { tenantId: world.tenantId, actor: "test", scheduleId });
+    await triedOnce(other, "run-now");
+    held.release();
+    await end;
+    expect(await manual).toMatchObject({ kind: "created", state: "queued" });
+  });
+
+  it("complete / resume: what fell into the pause is settled by the resume, which looks again, and not left to a scanner", async () => {
+    const { scheduleId, grant } = await running(world);
+    const who = { tenantId: world.tenantId, actor: "test", scheduleId };
+    await pauseSchedule(world.authority, who);
+    const missed = await makeDue(world, scheduleId, 50_000);
+    await world.admin.query("update schedule_cursor set next_due_at = null where schedule_id = $1", [scheduleId]);
+    const held = world.faults.hold("complete:written");
+    const end = completeRuns(world.authority, [{ runId: grant.runId, fence: grant.fence, output: null }]);
+    await held.arrived;
+    const other = world.another();
+    const resume = resumeSchedule(other, who);
+    await triedOnce(other, "resume-schedule");
+    held.release();
+    await end;
+    expect(await resume).toMatchObject({ kind: "resumed", plan: { runs: 1, skipped: 0 } });
+    expect(await stateOf(world, missed)).toBe("queued");
+  });
+
+  /** Resolves when the other process has ended a first transaction of the verb. */
+  async function triedOnce(authority: Authority, verb: string): Promise<void> {
+    const tries = async () => {
+      const { values } = await authority.metrics.verbSeconds.get();
+      return values.find((one) => one.metricName?.endsWith("_count") && one.labels.verb === verb)?.value ?? 0;
+    };
+    while ((await tries()) === 0) await setImmediate();
+  }
 
   it("a new run never overtakes a blocked one, also when it is born while that one gets the guard", async () => {
     const { scheduleId, grant } = await running(world);
