@@ -14,17 +14,33 @@ export function showUtc(instant: string | null): string {
 }
 
 export function showRule(rule: Rule): string {
-  if (rule.kind === "cron") return `${rule.expression} ${rule.zone}`;
+  const zone = rule.zone === undefined ? "" : ` ${rule.zone}`;
+  if (rule.kind === "cron") return `${rule.expression}${zone}`;
   if (rule.kind === "interval") return `every ${showInterval(rule)}`;
-  if (rule.kind === "once") return `once at ${rule.at}`;
-  if (rule.kind === "afterCompletion") return `${rule.delayMs} ms after the last run ended`;
+  if (rule.kind === "once") return `once at ${rule.at}${zone}`;
+  if (rule.kind === "dates") return `once at each of ${(rule.at as unknown[]).length} dates${zone}`;
+  if (rule.kind === "afterCompletion") return `${showDuration(rule.delayMs as number)} after the last run ended`;
+  if (rule.kind === "anyOf") return (rule.rules as Rule[]).map(showRule).join(", or ");
   return rule.kind;
 }
 
 function showInterval(rule: Rule): string {
   const every = rule.every as { n: number; unit: string } | undefined;
-  if (every === undefined) return `${rule.everyMs} ms`;
+  if (every === undefined) return showDuration(rule.everyMs as number);
   return every.n === 1 ? every.unit.replace(/s$/, "") : `${every.n} ${every.unit}`;
+}
+
+const DURATIONS = [
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["min", 60_000],
+  ["s", 1_000],
+] as const;
+
+/** `45 s`, `90 min`, `2 h`: in the largest unit that says it whole. */
+export function showDuration(ms: number): string {
+  const [unit, size] = DURATIONS.find(([, one]) => ms > 0 && ms % one === 0) ?? ["ms", 1];
+  return `${ms / size} ${unit}`;
 }
 
 export function showNext(schedule: Schedule): string {

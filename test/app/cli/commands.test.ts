@@ -116,6 +116,61 @@ test("an edit changes what is given and nothing else, and says first what it wou
   expect(late.err).toMatch(/found 1; the schedule is at revision 2/);
 });
 
+test("a schedule shows every field that somebody has chosen, effects first; an edit answers with what it changed", async () => {
+  const chosen = {
+    overlap: { policy: "allow", limit: 3 },
+    retry: { maxAttempts: 7 },
+    misfire: { policy: "all" },
+    attemptTimeoutMs: 90_000,
+    priority: "late",
+    windowMs: 60_000,
+    pauseOnFailure: true,
+    effects: [{ name: "crm", kind: "webhook", url: "https://crm.example.com/hooks", onUncertain: "resend" }],
+  };
+  const made = await up.run(
+    ...CREATE,
+    ...["--name", "chosen", "--payload", '{"period":"last-day"}', "--schedule-key", "chosen"],
+    ...["--set", JSON.stringify(chosen)],
+  );
+  expect(made.err).toBe("");
+  const lines = (await up.run("schedules", "get", "key:chosen")).out
+    .split("\n")
+    .map((one) => one.replace(/ {2,}/, ": "));
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      'effect crm: webhook {"url":"https://crm.example.com/hooks","onUncertain":"resend"}',
+      'overlap: {"policy":"allow","limit":3}',
+      'retry: {"maxAttempts":7}',
+      'misfire: {"policy":"all"}',
+      "attemptTimeoutMs: 90000 (90 s)",
+      "windowMs: 60000 (1 min)",
+      "priority: late",
+      "pauseOnFailure: true",
+    ]),
+  );
+  expect(lines.findIndex((one) => one.startsWith("effect"))).toBeLessThan(
+    lines.findIndex((one) => one.startsWith("retry")),
+  );
+  const usual = (await up.run("schedules", "get", "key:sales-report")).out;
+  expect(usual, "what nobody has chosen says nothing").not.toMatch(
+    /^(retry|misfire|overlap|attemptTimeoutMs|runIfPast) /m,
+  );
+
+  const retry = JSON.stringify({ retry: { maxAttempts: 9 }, effects: null, notes: "for Ann" });
+  const edited = await up.run("schedules", "edit", "key:chosen", "--set", retry, "--tz", "Etc/UTC");
+  expect(edited.out.split("\n").map((one) => one.replaceAll(/ {2,}/g, ": "))).toEqual(
+    expect.arrayContaining([
+      "Changed key:chosen: revision 2",
+      "FIELD: WAS: IS",
+      "rule: 0 9 * * 1-5 America/New_York: 0 9 * * 1-5 Etc/UTC",
+      'retry: {"maxAttempts":7}: {"maxAttempts":9}',
+      expect.stringMatching(/^effect crm: webhook .*"resend"\}: –$/),
+      "notes: –: for Ann",
+    ]),
+  );
+  expect(edited.out).not.toMatch(/^(payload|overlap|misfire) /m);
+});
+
 test("a run without a schedule is made, and canceled", async () => {
   const create = ["runs", "create", "--job", "report.run-summary@1", "--class", "memory"];
   const made = JSON.parse((await up.run(...create, "--payload", '{"period":"last-hour"}', "--json")).out);

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { sentenceOf } from "../../../src/app/cli/field-fault.ts";
 import { type FieldOptions, readFields } from "../../../src/app/cli/schedules/field-options.ts";
+import { showRule } from "../../../src/app/cli/words.ts";
 
 const CRON = { kind: "cron", expression: "0 9 * * 1-5", zone: "America/New_York", gap: "skip" };
 const ruleOf = (options: FieldOptions, current?: typeof CRON) => readFields(options, current).rule;
@@ -40,6 +41,19 @@ test("an edit of a cron rule's expression or zone keeps what else the rule says"
   expect(ruleOf({ tz: "Etc/UTC" }, CRON)).toEqual({ ...CRON, zone: "Etc/UTC" });
   expect(ruleOf({ every: "1d", anchor: "2027-01-01T00:00:00Z" }, CRON)).not.toHaveProperty("zone");
   expect(readFields({ set: '{"notes":null}' }, CRON)).toEqual({ notes: null });
+});
+
+test("a rule is said in words, its durations too", () => {
+  expect(showRule({ kind: "afterCompletion", delayMs: 45_000 })).toBe("45 s after the last run ended");
+  expect(showRule({ kind: "once", at: "2031-05-01T09:00", zone: "Europe/Berlin" })).toBe(
+    "once at 2031-05-01T09:00 Europe/Berlin",
+  );
+  expect(showRule({ kind: "interval", everyMs: 5_400_000, anchorAt: 0 })).toBe("every 90 min");
+  expect(showRule({ kind: "interval", every: { n: 1, unit: "days" }, anchorAt: 0 })).toBe("every day");
+  const two = ["2031-05-01T09:00:00Z", "2031-06-01T09:00:00Z"];
+  expect(showRule({ kind: "anyOf", rules: [CRON, { kind: "dates", at: two }] })).toBe(
+    "0 9 * * 1-5 America/New_York, or once at each of 2 dates",
+  );
 });
 
 test("a fault of the API names the option that fills the field", () => {

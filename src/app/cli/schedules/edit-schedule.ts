@@ -3,7 +3,7 @@ import type { Act } from "../act.ts";
 import { printJson, printLine, printTable } from "../print.ts";
 import { clientFor, withClientOptions } from "../target.ts";
 import { UsageError } from "../usage.ts";
-import { showLocal, showNext, showRule } from "../words.ts";
+import { showLocal } from "../words.ts";
 import { type FieldOptions, readFields, withFieldOptions } from "./field-options.ts";
 import { readScheduleRef } from "./schedule-ref.ts";
 
@@ -50,7 +50,8 @@ Examples:
         if (revised.revision === current.revision)
           return printLine(`${ref} was so already (revision ${revised.revision})`);
         printLine(`Changed ${ref}: revision ${revised.revision}`);
-        printTable(["NAME", "RULE", "NEXT RUN"], [[revised.name, showRule(revised.rule), showNext(revised)]]);
+        const { printChanges } = await import("./show-schedule.ts");
+        printChanges(current, revised);
       }),
     );
 }

@@ -2,9 +2,9 @@ import type { Command } from "commander";
 import type { Schedule } from "../../../client/types.ts";
 import type { Act } from "../act.ts";
 import { pageOptions, readLimit } from "../page.ts";
-import { printFields, printJson, printLine, printNote, printTable } from "../print.ts";
+import { printJson, printLine, printNote, printTable } from "../print.ts";
 import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
-import { showCount, showJob, showNext, showRule, showUtc } from "../words.ts";
+import { showNext, showRule } from "../words.ts";
 import { backfillCommand } from "./backfill.ts";
 import { changeScheduleCommands } from "./change-schedule.ts";
 import { createScheduleCommand } from "./create-schedule.ts";
@@ -62,6 +62,8 @@ Examples:
     act(async (config, options: ClientOptions, schedule: string) => {
       const found = await clientFor(options, config).schedules.get(readScheduleRef(schedule));
       if (options.json) return printJson(found);
+      // Loaded when asked for: what a definition may say takes a while to load.
+      const { printSchedule } = await import("./show-schedule.ts");
       printSchedule(found);
     }),
   );
@@ -76,28 +78,4 @@ Examples:
 /** What can be typed back: the key where there is one, for it is shorter. A deleted schedule has given its key away. */
 function nameOf(schedule: Schedule): string {
   return schedule.key === null || schedule.status === "deleted" ? schedule.scheduleId : `key:${schedule.key}`;
-}
-
-function printSchedule(schedule: Schedule): void {
-  printFields({
-    schedule: schedule.scheduleId,
-    key: schedule.key,
-    name: schedule.name,
-    status: schedule.status,
-    rule: showRule(schedule.rule),
-    "next run": showNext(schedule),
-    "tried again": showUtc(schedule.fault?.retryAt ?? null),
-    job: showJob(schedule.job),
-    class: schedule.class,
-    calendars: (schedule.calendars ?? []).map((use) => `${use.name}=${use.onExcluded}`).join(" "),
-    payload: JSON.stringify(schedule.payload),
-    labels: Object.entries(schedule.labels)
-      .map(([name, value]) => `${name}=${value}`)
-      .join(" "),
-    "dead letters": schedule.deadLetters && schedule.deadLetters.value > 0 ? showCount(schedule.deadLetters) : null,
-    notes: schedule.notes,
-    revision: String(schedule.revision),
-    created: showUtc(schedule.createdAt),
-    changed: showUtc(schedule.updatedAt),
-  });
 }
