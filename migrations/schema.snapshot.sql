@@ -198,6 +198,7 @@ table effect
   column in_doubt boolean not null default false
   column claim_id uuid
   column resolved_by text
+  column doubted_before boolean not null default false
   constraint a_resolved_effect_says_how CHECK (((state = 'resolved'::text) = (resolution IS NOT NULL)))
   constraint a_sending_effect_is_claimed CHECK (((state <> 'sending'::text) OR ((fence IS NOT NULL) AND (claim_id IS NOT NULL))))
   constraint a_settled_effect_has_a_time CHECK (((settled_at IS NOT NULL) = (state = ANY (ARRAY['sent'::text, 'failed'::text, 'resolved'::text]))))
@@ -419,6 +420,7 @@ table recovery
   column reason text not null
   column findings jsonb not null
   column tally jsonb not null default '{}'::jsonb
+  column nothing_lost boolean not null default false
   constraint recovery_pkey PRIMARY KEY (epoch)
   CREATE UNIQUE INDEX recovery_pkey ON public.recovery USING btree (epoch)
 

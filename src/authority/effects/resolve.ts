@@ -1,3 +1,4 @@
+import { isKeyKnown } from "../../domain/effects/settlement.ts";
 import type { EffectState } from "../../domain/effects/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
@@ -7,6 +8,7 @@ import { type EffectRow, lockEffects, updateEffects } from "../../store/rows/eff
 import { lockObjects } from "../../store/rows/objects/objects.ts";
 import type { Authority } from "../authority.ts";
 import { lookAgain, refuse, transactOrRefuse } from "../refusal.ts";
+import { standingOf } from "./standing.ts";
 
 const READ_OBJECT = sql("resolve_effect_object", "select object_id from effect where id = $1");
 
@@ -81,7 +83,10 @@ function isDone(row: EffectRow, decision: Decision): boolean {
   return row.state === "resolved" && row.resolution === (decision === "sent" ? "sent" : "dropped");
 }
 
-/** A fresh budget under the same action id; whoever asks for it takes it upon himself that it may happen twice. */
+/**
+ * A fresh budget under the same action id; whoever asks for it takes it upon himself that it may happen twice. That it
+ * may have happened is not forgotten by it, and the other side knows the key no longer than it did.
+ */
 function sentAnew(row: EffectRow, nowAt: Instant): EffectRow {
   return {
     ...row,
@@ -90,7 +95,8 @@ function sentAnew(row: EffectRow, nowAt: Instant): EffectRow {
     budget_attempts: 0,
     budget_from: nowAt,
     in_doubt: false,
-    first_sent_at: null,
+    doubted_before: row.doubted_before || row.in_doubt,
+    first_sent_at: isKeyKnown(standingOf(row), nowAt) ? row.first_sent_at : null,
     settled_at: null,
   };
 }

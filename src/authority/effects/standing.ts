@@ -10,6 +10,7 @@ export function standingOf(row: EffectRow): EffectStanding {
     nextAttemptAt: row.next_attempt_at,
     firstSentAt: row.first_sent_at,
     inDoubt: row.in_doubt,
+    doubtedBefore: row.doubted_before,
     budgetAttempts: row.budget_attempts,
     budgetFrom: row.budget_from,
   };

@@ -19,7 +19,9 @@ export type EffectStanding = {
   effect: Effect;
   nextAttemptAt: Instant;
   firstSentAt: Instant | null;
+  /** An attempt of this budget may have happened; `doubtedBefore`: one before a person's resend. */
   inDoubt: boolean;
+  doubtedBefore: boolean;
   budgetAttempts: number;
   budgetFrom: Instant;
 };
@@ -48,20 +50,27 @@ export function decideSettlement(
       const retry = retryOf(standing, report, nowAt, chance);
       if (retry !== undefined) return { state: "pending", nextAttemptAt: retry, inDoubt };
       // This attempt did not happen; an earlier one may have.
-      return inDoubt ? (effect.onUncertain === "drop" ? DROPPED : { state: "uncertain" }) : { state: "failed" };
+      return inDoubt || standing.doubtedBefore ? givenUp(effect) : { state: "failed" };
     }
     case "unknown": {
       const retry = retryOf(standing, { ...report, transient: true }, nowAt, chance);
-      const knownUntil = (standing.firstSentAt ?? nowAt) + idempotencyWindowMs(effect);
-      if (retry !== undefined && (retry < knownUntil || effect.onUncertain === "resend")) {
+      if (retry !== undefined && (isKeyKnown(standing, retry) || effect.onUncertain === "resend")) {
         return { state: "pending", nextAttemptAt: retry, inDoubt: true };
       }
-      return effect.onUncertain === "drop" ? DROPPED : { state: "uncertain" };
+      return givenUp(effect);
     }
   }
 }
 
-const DROPPED: Settlement = { state: "resolved", resolution: "dropped" };
+/** What becomes of an effect of which nobody knows, and which may not be sent again. */
+function givenUp(effect: Effect): Settlement {
+  return effect.onUncertain === "drop" ? { state: "resolved", resolution: "dropped" } : { state: "uncertain" };
+}
+
+/** Whether the other side, if an attempt has reached it, knows the key again. */
+export function isKeyKnown({ effect, firstSentAt }: EffectStanding, atInstant: Instant): boolean {
+  return firstSentAt !== null && atInstant < firstSentAt + idempotencyWindowMs(effect);
+}
 
 function retryOf(
   standing: EffectStanding,
@@ -78,11 +87,10 @@ export type SendDecision = { kind: "send" } | { kind: "not-now" } | { kind: "set
 
 /** Whether an effect may be sent now. One in doubt whose key the other side may have forgotten may not. */
 export function decideSend(standing: EffectStanding, nowAt: Instant): SendDecision {
-  const { state, effect, nextAttemptAt, inDoubt, firstSentAt } = standing;
+  const { state, effect, nextAttemptAt, inDoubt } = standing;
   if (state !== "pending" || nextAttemptAt > nowAt) return { kind: "not-now" };
-  if (!inDoubt || effect.onUncertain === "resend") return { kind: "send" };
-  if (firstSentAt !== null && nowAt < firstSentAt + idempotencyWindowMs(effect)) return { kind: "send" };
-  return { kind: "settle", settlement: effect.onUncertain === "drop" ? DROPPED : { state: "uncertain" } };
+  if (!inDoubt || effect.onUncertain === "resend" || isKeyKnown(standing, nowAt)) return { kind: "send" };
+  return { kind: "settle", settlement: givenUp(effect) };
 }
 
 /**

@@ -8,6 +8,7 @@ import { settleDeletions } from "../../../src/authority/objects/settle-deletions
 import { mintId } from "../../../src/kernel/ids.ts";
 import { createWorld, type World } from "../../support/world.ts";
 import {
+  ageSend,
   claimSends,
   effect,
   email,
@@ -29,6 +30,10 @@ afterEach(async () => {
   await world.check();
   await world.close();
 });
+
+const DAY_MS = 86_400_000;
+const NOT_NOW = { kind: "refused", transient: true, message: "451" } as const;
+const NOT_TRIED = { kind: "not-sent", message: "too late" } as const;
 
 const resolve = (effectId: string, decision: Decision, tenantId = world.tenantId) =>
   resolveEffect(world.authority, { tenantId, actor: "ada", effectId, decision, reason: "asked them" });
@@ -175,9 +180,53 @@ it("an uncertain effect that a person has sent again keeps its action id and get
   // The first sender comes back: it has nothing to say any more.
   expect(await report(world, grant, SENT)).toEqual({ kind: "stale-fence" });
   await report(world, again!, { kind: "refused", transient: true, message: "451" });
-  expect(await effect(world, grant.effectId)).toMatchObject({ state: "failed" });
+  // The second did not happen; of the first nobody knows to this day, and a person may hear of it.
+  expect(await effect(world, grant.effectId)).toMatchObject({ state: "uncertain", error_message: "451" });
+  expect(await resolve(grant.effectId, "sent")).toEqual({ kind: "resolved" });
+});
+
+it("an uncertain effect that a person has sent again is tried as often as any, however it stood before", async () => {
+  const grant = await sending(world, email());
+  await report(world, grant, UNKNOWN);
+  await resolve(grant.effectId, "resend");
+  for (const said of [NOT_NOW, NOT_TRIED, NOT_NOW]) {
+    await makeSendable(world, grant.effectId);
+    const [again] = await claimSends(world, [grant.effectId]);
+    expect(await report(world, again!, said)).toEqual({ kind: "settled", state: "pending" });
+  }
+  await makeSendable(world, grant.effectId);
+  const [last] = await claimSends(world, [grant.effectId]);
+  expect(await report(world, last!, UNKNOWN)).toEqual({ kind: "settled", state: "uncertain" });
+});
+
+it("what was refused, never in doubt, and refused again after a person's resend has failed", async () => {
+  const grant = await sending(world, email());
+  await report(world, grant, { kind: "refused", transient: false, message: "550" });
+  await resolve(grant.effectId, "resend");
+  const [again] = await claimSends(world, [grant.effectId]);
+  expect(await report(world, again!, { kind: "refused", transient: false, message: "550" })).toMatchObject({
+    state: "failed",
+  });
   expect(await resolve(grant.effectId, "sent")).toEqual({ kind: "settled", state: "failed" });
-  expect(await resolve(grant.effectId, "drop")).toEqual({ kind: "resolved" });
+});
+
+it("a resend does not make a receiver remember the key any longer", async () => {
+  const grant = await sending(world, webhook({ retry: { maxElapsedMs: 30 * DAY_MS } }));
+  await report(world, grant, UNKNOWN);
+  await ageSend(world, grant.effectId, DAY_MS - 600_000);
+  await makeSendable(world, grant.effectId);
+  const [second] = await claimSends(world, [grant.effectId]);
+  await report(world, second!, { kind: "refused", transient: false, message: "422" });
+  expect(await resolve(grant.effectId, "resend")).toEqual({ kind: "resolved" });
+  const [third] = await claimSends(world, [grant.effectId]);
+  await report(world, third!, { ...UNKNOWN, retryAfterMs: 900_000 });
+  expect(await effect(world, grant.effectId)).toMatchObject({ state: "uncertain" });
+  // After that time it is a new call, and remembered as one.
+  await ageSend(world, grant.effectId, DAY_MS);
+  await resolve(grant.effectId, "resend");
+  const [fourth] = await claimSends(world, [grant.effectId]);
+  await report(world, fourth!, { ...UNKNOWN, retryAfterMs: 900_000 });
+  expect(await effect(world, grant.effectId)).toMatchObject({ state: "pending", in_doubt: true });
 });
 
 it("one effect held by a stranger keeps no other waiting", async () => {

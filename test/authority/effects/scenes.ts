@@ -77,7 +77,7 @@ export async function report(world: World, grant: Pick<SendGrant, "effectId" | "
 }
 
 export const SENT: SendReport = { kind: "sent", externalId: "250 queued", message: null };
-export const UNKNOWN: SendReport = { kind: "unknown", message: "the connection was lost" };
+export const UNKNOWN = { kind: "unknown", message: "the connection was lost" } as const;
 
 export async function expireSend(world: World, effectId: Uuid): Promise<void> {
   await world.admin.query("update effect set lease_until = clock_timestamp() - interval '1 second' where id = $1", [

@@ -116,12 +116,12 @@ describe("an outcome that nobody knows", () => {
 
   it("of a webhook is asked for again when its receiver says to, or held where it will have forgotten by then", async () => {
     const soon = await sending(world, webhook());
-    await report(world, soon, { kind: "unknown", message: "503", retryAfterMs: 600_000 });
+    await report(world, soon, { ...UNKNOWN, retryAfterMs: 600_000 });
     const { state, next_attempt_at } = await effect(world, soon.effectId);
     expect(state).toBe("pending");
     expect(next_attempt_at.getTime() - Date.now()).toBeGreaterThan(590_000);
     const late = await sending(world, webhook({ idempotencyWindowMs: 60_000 }));
-    await report(world, late, { kind: "unknown", message: "503", retryAfterMs: 600_000 });
+    await report(world, late, { ...UNKNOWN, retryAfterMs: 600_000 });
     expect(await effect(world, late.effectId)).toMatchObject({ state: "uncertain" });
   });
 

@@ -21,7 +21,10 @@ export type EffectRow = {
   attempts: number;
   budget_attempts: number;
   budget_from: Instant;
+  /** An attempt of this budget may have happened. */
   in_doubt: boolean;
+  /** One before a person's resend may have. */
+  doubted_before: boolean;
   fence: Fence | null;
   claim_id: Uuid | null;
   lease_until: Instant | null;
@@ -34,8 +37,8 @@ export type EffectRow = {
 };
 
 const COLUMNS = `id, tenant_id, run_id, object_id, kind, name, action_id, request, state, next_attempt_at, attempts,
-  budget_attempts, budget_from, in_doubt, fence, claim_id, lease_until, first_sent_at, external_id, error_message,
-  resolution, resolved_by, settled_at`;
+  budget_attempts, budget_from, in_doubt, doubted_before, fence, claim_id, lease_until, first_sent_at, external_id,
+  error_message, resolution, resolved_by, settled_at`;
 
 const INSERT = sql(
   "effects_insert",
@@ -55,15 +58,15 @@ const UPDATE = sql(
   "effects_update",
   `update effect e
       set state = u.state, next_attempt_at = u.next_attempt_at, attempts = u.attempts,
-          budget_attempts = u.budget_attempts, budget_from = u.budget_from, in_doubt = u.in_doubt, fence = u.fence,
-          claim_id = u.claim_id, lease_until = u.lease_until, first_sent_at = u.first_sent_at,
-          external_id = u.external_id, error_message = u.error_message, resolution = u.resolution,
-          resolved_by = u.resolved_by, settled_at = u.settled_at
+          budget_attempts = u.budget_attempts, budget_from = u.budget_from, in_doubt = u.in_doubt,
+          doubted_before = u.doubted_before, fence = u.fence, claim_id = u.claim_id, lease_until = u.lease_until,
+          first_sent_at = u.first_sent_at, external_id = u.external_id, error_message = u.error_message,
+          resolution = u.resolution, resolved_by = u.resolved_by, settled_at = u.settled_at
      from unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::int[], $5::int[], $6::timestamptz[], $7::boolean[],
                  $8::bigint[], $9::uuid[], $10::timestamptz[], $11::timestamptz[], $12::text[], $13::text[],
-                 $14::text[], $15::text[], $16::timestamptz[])
+                 $14::text[], $15::text[], $16::timestamptz[], $17::boolean[])
        as u (id, state, next_attempt_at, attempts, budget_attempts, budget_from, in_doubt, fence, claim_id, lease_until,
-             first_sent_at, external_id, error_message, resolution, resolved_by, settled_at)
+             first_sent_at, external_id, error_message, resolution, resolved_by, settled_at, doubted_before)
     where e.id = u.id`,
 );
 const FIND_LAPSED = sql(
@@ -122,6 +125,7 @@ export async function updateEffects(tx: Queryable, rows: readonly EffectRow[]): 
     rows.map((row) => row.resolution),
     rows.map((row) => row.resolved_by),
     rows.map((row) => row.settled_at),
+    rows.map((row) => row.doubted_before),
   ]);
 }
 
