@@ -1,6 +1,6 @@
 import { EFFECT_KINDS, type EffectKind } from "../../domain/effects/states.ts";
 import type { Uuid } from "../../kernel/ids.ts";
-import { findDueEffects, nextDueIn, readEffectGauges } from "../../store/rows/effects/due.ts";
+import { type DueLimits, findDueEffects, nextDueIn, readEffectGauges } from "../../store/rows/effects/due.ts";
 import { findLapsedEffects } from "../../store/rows/effects/effects.ts";
 import type { Authority } from "../authority.ts";
 
@@ -8,7 +8,7 @@ import type { Authority } from "../authority.ts";
 export async function findDueSends(
   authority: Authority,
   kind: EffectKind,
-  limits: { perTenant: number; all: number },
+  limits: DueLimits,
 ): Promise<{ ids: Uuid[]; nextInMs: number | null }> {
   // Almost always nothing is due, and that is said by one entry of an index.
   const nextInMs = await nextDueIn(authority.db, kind);

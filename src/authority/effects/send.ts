@@ -22,6 +22,7 @@ export type SendRequest = {
 /** Leave to try an effect once. */
 export type SendGrant = {
   effectId: Uuid;
+  tenantId: Uuid;
   actionId: string;
   attempt: number;
   fence: Fence;
@@ -93,6 +94,7 @@ async function toGrants(tx: Transaction, rows: readonly EffectRow[]): Promise<Se
   const places = new Map(found.map(({ id, uri, version }) => [id, { uri, version }]));
   return rows.map((row) => ({
     effectId: row.id,
+    tenantId: row.tenant_id,
     actionId: row.action_id,
     attempt: row.attempts,
     fence: row.fence!,

@@ -5,7 +5,7 @@ import { settleEffects } from "../../authority/effects/settle.ts";
 import type { SendReport } from "../../domain/effects/settlement.ts";
 import type { EffectAdapter } from "../../handlers/effects/port.ts";
 import { messageOf, operatorError } from "../../kernel/errors.ts";
-import { mintId, randomBucket } from "../../kernel/ids.ts";
+import { mintId, randomBucket, type Uuid } from "../../kernel/ids.ts";
 import { createLoop, type LoopService, type Pass } from "../../kernel/loop.ts";
 import type { ObjectStore } from "../../objects/port.ts";
 import { insist } from "../insist.ts";
@@ -47,7 +47,8 @@ export function createEffectSender(options: SenderOptions): EffectSender {
   const { authority, adapter } = options;
   const { clock, log, metrics } = authority;
   const { kind, concurrency } = adapter;
-  const sending = new Set<Promise<void>>();
+  /** What is being sent, and whose it is. */
+  const sending = new Map<Promise<void>, Uuid>();
   const stopping = new AbortController();
   const ending = new AbortController();
 
@@ -58,8 +59,8 @@ export function createEffectSender(options: SenderOptions): EffectSender {
     async pass() {
       const room = concurrency - sending.size;
       if (room <= 0) return { did: 0, more: false };
-      // Slow receivers of one tenant leave room for the others.
-      const limits = { perTenant: Math.min(room, Math.ceil(concurrency / 4)), all: room };
+      // Receivers of one tenant, however slow, leave room for the others.
+      const limits = { perTenant: Math.ceil(concurrency / 4), all: room, sending: [...sending.values()] };
       const { ids, nextInMs } = await findDueSends(authority, kind, limits);
       const grants = ids.length === 0 ? [] : await claim(ids);
       const nextAt = nextInMs === null || nextInMs === 0 ? undefined : clock.now() + nextInMs;
@@ -88,7 +89,7 @@ export function createEffectSender(options: SenderOptions): EffectSender {
           "an attempt to send was lost; its lease ends it",
         ),
       );
-      sending.add(one);
+      sending.set(one, grant.tenantId);
       void one.finally(() => {
         sending.delete(one);
         loop.wake();
@@ -148,7 +149,7 @@ export function createEffectSender(options: SenderOptions): EffectSender {
   }
 
   async function drain(): Promise<void> {
-    while (sending.size > 0) await Promise.all(sending);
+    while (sending.size > 0) await Promise.all(sending.keys());
   }
 
   let stopped: Promise<void> | undefined;

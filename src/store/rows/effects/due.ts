@@ -10,8 +10,8 @@ const NEXT = sql(
      from effect where state = 'pending' and kind = $1`,
 );
 /**
- * From tenant to tenant along the index, some of each; then the first of every tenant before anybody's second, so that
- * one tenant's backlog keeps nobody waiting.
+ * From tenant to tenant along the index, some of each; then the first of every tenant before anybody's second, counting
+ * what the asker is sending already, so that neither one tenant's backlog nor its slow receivers keep anybody waiting.
  */
 const DUE = sql(
   "effects_due",
@@ -23,12 +23,14 @@ const DUE = sql(
        from tenants t where t.tenant_id is not null)
    select d.id
      from tenants t
+     left join (select s.tenant_id, count(*) as n from unnest($4::uuid[]) as s (tenant_id) group by 1) busy
+       on busy.tenant_id = t.tenant_id
     cross join lateral (
-      select e.id, e.next_attempt_at, row_number() over (order by e.next_attempt_at) as place
+      select e.id, e.next_attempt_at, coalesce(busy.n, 0) + row_number() over (order by e.next_attempt_at) as place
         from effect e
        where e.state = 'pending' and e.kind = $1 and e.tenant_id = t.tenant_id and e.next_attempt_at <= clock_timestamp()
        order by e.next_attempt_at
-       limit $2) d
+       limit greatest(0, $2 - coalesce(busy.n, 0))) d
     order by d.place, d.next_attempt_at
     limit $3`,
 );
@@ -38,12 +40,12 @@ export async function nextDueIn(db: Queryable, kind: EffectKind): Promise<number
   return (await db.query<{ inMs: number | null }>(NEXT, [kind]))[0]!.inMs;
 }
 
-export async function findDueEffects(
-  db: Queryable,
-  kind: EffectKind,
-  limits: { perTenant: number; all: number },
-): Promise<Uuid[]> {
-  return (await db.query<{ id: Uuid }>(DUE, [kind, limits.perTenant, limits.all])).map((row) => row.id);
+/** How many of one tenant and of all; `sending`: whose the asker is sending, one entry for each. */
+export type DueLimits = { perTenant: number; all: number; sending: readonly Uuid[] };
+
+export async function findDueEffects(db: Queryable, kind: EffectKind, limits: DueLimits): Promise<Uuid[]> {
+  const { perTenant, all, sending } = limits;
+  return (await db.query<{ id: Uuid }>(DUE, [kind, perTenant, all, sending])).map((row) => row.id);
 }
 
 const GAUGES = sql(
