@@ -1,5 +1,5 @@
 import type { Instant } from "../kernel/clock.ts";
-import { operatorError } from "../kernel/errors.ts";
+import { operatorError, PunctualError } from "../kernel/errors.ts";
 import { type Queryable, sql } from "../store/database.ts";
 
 /**
@@ -42,4 +42,18 @@ export async function readServer(tx: Queryable, fences: number): Promise<Server>
     );
   }
   return row;
+}
+
+/**
+ * False on a copy that nobody has recovered. Whatever lies outside the database may be shared with its original, which
+ * goes by commits that the copy has not seen: the copy deletes, sends and gives out nothing there.
+ */
+export async function isRecordedServer(db: Queryable): Promise<boolean> {
+  try {
+    await readServer(db, 0);
+    return true;
+  } catch (error) {
+    if (error instanceof PunctualError && error.code === "recovery-needed") return false;
+    throw error;
+  }
 }

@@ -1,6 +1,7 @@
 import type { Authority } from "../authority/authority.ts";
 import { readDispatchView } from "../authority/dispatch/dispatch-view.ts";
 import type { DispatchPlan } from "../authority/runs/bear.ts";
+import { isRecordedServer } from "../authority/server.ts";
 import { runsPerHint } from "../domain/dispatch/hint-size.ts";
 import { windowOf } from "../domain/dispatch/window.ts";
 import { LANES } from "../domain/states.ts";
@@ -35,6 +36,7 @@ export type RedisSide = {
 
 export function createWindows(authority: Authority, redis: RedisSide): Windows {
   let readAt = Number.NEGATIVE_INFINITY;
+  let isRecorded = true;
   let slots: ReadonlyMap<string, number> = new Map();
   let p95: ReadonlyMap<string, number> = new Map();
   let limits: Awaited<ReturnType<typeof readDispatchView>>["limits"] = new Map();
@@ -50,6 +52,7 @@ export function createWindows(authority: Authority, redis: RedisSide): Windows {
     async refresh() {
       if (authority.clock.monotonic() - readAt < STALE_AFTER_MS) return;
       readAt = authority.clock.monotonic();
+      isRecorded = await isRecordedServer(authority.db);
       const view = await readDispatchView(authority);
       // A lane whose limits were removed has left the view; Redis must hear that its rate is gone.
       const freed = [...limits].flatMap(([key, lane]) => (view.limits.has(key) ? [] : [{ ...lane, startRate: null }]));
@@ -69,7 +72,8 @@ export function createWindows(authority: Authority, redis: RedisSide): Windows {
       return Math.min(most, runsPerHint(tenant, p95.get(class_) ?? Number.POSITIVE_INFINITY));
     },
     publishNow(row) {
-      if (!redis.available()) return false;
+      // A copy's hints would stand among those of its original; the relay publishes once it was recovered.
+      if (!isRecorded || !redis.available()) return false;
       const window = windowOf(slots.get(row.class) ?? 0);
       const key = keyOf(row.tenantId, row.class);
       const limit = limits.get(key);

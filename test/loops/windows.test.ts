@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { announceWorker } from "../../src/authority/dispatch/presence.ts";
+import { recoverAuthority } from "../../src/authority/recovery/recover.ts";
 import { LANES, type Lane } from "../../src/domain/states.ts";
 import { mintId, type Uuid } from "../../src/kernel/ids.ts";
 import { createWindows } from "../../src/loops/windows.ts";
@@ -75,4 +76,13 @@ test("a tenant's own limit counts all of its runs, catch-up too", async () => {
   await published(world.tenantId, LANES.late, 3);
   const windows = await refreshed();
   expect(windows.publishNow(row(world.tenantId, LANES.normal, 1))).toBe(false);
+});
+
+test("a restored copy that nobody has recovered has room for nothing: its original's hints stand in the same Redis", async () => {
+  await world.admin.query("update authority_epoch set timeline = timeline + 1");
+  const windows = await refreshed();
+  expect(windows.publishNow(row(world.tenantId, LANES.normal, 1))).toBe(false);
+  const who = { actor: "test", reason: "restored", anyway: false, nothingLost: false };
+  expect(await recoverAuthority(world.authority, who)).toMatchObject({ kind: "recovered" });
+  expect((await refreshed()).publishNow(row(world.tenantId, LANES.normal, 1))).toBe(true);
 });

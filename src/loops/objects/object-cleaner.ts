@@ -6,6 +6,7 @@ import {
   type GoingObject,
   settleDeletions,
 } from "../../authority/objects/settle-deletions.ts";
+import { isRecordedServer } from "../../authority/server.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import type { Pass } from "../../kernel/loop.ts";
 import type { ObjectStore } from "../../objects/port.ts";
@@ -19,7 +20,8 @@ const IDLE_MS = 60_000;
 /**
  * From the registry to the store: objects whose attempts can publish them no more, and results that were kept long
  * enough, are marked; what is marked is deleted from the store, after the commit. What the store refuses is tried
- * again, less and less often, and stops nothing else.
+ * again, less and less often, and stops nothing else. A copy that nobody has recovered cleans nothing: its original's
+ * results are in the same store.
  */
 export function createObjectCleaner(options: {
   authority: Authority;
@@ -45,6 +47,7 @@ export function createObjectCleaner(options: {
   const remove: Deleter<GoingObject> = async ({ uri }) => objects.remove(uri);
 
   async function pass(signal: AbortSignal) {
+    if (!(await isRecordedServer(authority.db))) return { did: 0, more: false };
     const orphans = await findOrphanObjects(authority, BATCH);
     const expired = await findExpiredResults(authority, BATCH, keptMs);
     const marked = (await mark(orphans)) + (await mark(expired));

@@ -1,5 +1,6 @@
 import type { Authority } from "../../authority/authority.ts";
 import { findRegistered } from "../../authority/objects/settle-deletions.ts";
+import { isRecordedServer } from "../../authority/server.ts";
 import type { Clock, Instant } from "../../kernel/clock.ts";
 import type { Pass } from "../../kernel/loop.ts";
 import type { ListedObject, ObjectStore } from "../../objects/port.ts";
@@ -17,7 +18,8 @@ const IDLE_MS = 3_600_000;
  * last deletion of its key.
  *
  * Only objects of runs that this database knows are deleted. Others may belong to another installation that was given
- * the same place, or the wrong database may be behind us: they are counted and left alone.
+ * the same place, or the wrong database may be behind us: they are counted and left alone. A copy that nobody has
+ * recovered deletes nothing: it does not know which rows its original has written since.
  *
  * Several sweepers may clean at once; each remembers its own place, and a new one begins a round of its own.
  */
@@ -70,6 +72,7 @@ export function createStoreCleaner(deps: {
     async pass(signal) {
       const nowAt = clock.now();
       if (nowAt < restUntil) return { did: 0, more: false };
+      if (!(await isRecordedServer(authority.db))) return { did: 0, more: false };
       let did = roundStartedAt === undefined ? await begin(nowAt) : 0;
       const page = await objects.list(place);
       const strays = await findStrays(page.objects, nowAt - DAY_MS);

@@ -7,6 +7,7 @@ import { expireLeases } from "../../../src/authority/attempts/expire.ts";
 import type { Grant } from "../../../src/authority/attempts/grant.ts";
 import { grantUpload } from "../../../src/authority/objects/grant-upload.ts";
 import { stageObject } from "../../../src/authority/objects/stage-object.ts";
+import { recoverAuthority } from "../../../src/authority/recovery/recover.ts";
 import { operatorError } from "../../../src/kernel/errors.ts";
 import type { Uuid } from "../../../src/kernel/ids.ts";
 import { createObjectCleaner } from "../../../src/loops/objects/object-cleaner.ts";
@@ -175,6 +176,43 @@ describe("what cleans objects", () => {
     expect(readdirSync(join(root, ".staging"))).toEqual([]);
     expect(await counted("punctual_objects_of_unknown_runs")).toBe(1);
     expect(await cleaner.pass(goOn)).toEqual({ did: 0, more: false }); // until tomorrow
+    await completeRuns(authority, [{ ...grant, output: null }]);
+  });
+
+  it("on a restored copy that nobody has recovered delete nothing: its original goes by what it has not seen", async () => {
+    const [old, stale] = [await publish(), await orphan()];
+    await world.admin.query("update object set referenced_at = referenced_at - interval '7 days' where id = $1", [
+      old.objectId,
+    ]);
+    const { grant } = await running(world);
+    const nameless = createObjectKey({ ...grant, name: "of-the-original.txt" });
+    await objects.put(nameless, Buffer.from("x"), plain);
+    writeFileSync(join(root, ".staging", "broken"), "half a rep");
+    const { authority } = world;
+    const clock = { now: () => Date.now() + 3 * DAY_MS };
+    const [byRegistry, byStore] = [
+      createObjectCleaner({ authority, objects, keptMs: 7 * DAY_MS }),
+      createStoreCleaner({ authority, objects, clock }),
+    ];
+    const there = () =>
+      Promise.all(
+        [old.uri, stale.uri, objects.uriOf(nameless)].map(
+          async (uri) => (await objects.stat({ uri, version: null })) !== undefined,
+        ),
+      );
+
+    await world.admin.query("update authority_epoch set timeline = timeline + 1");
+    expect(await byRegistry.pass(goOn)).toEqual({ did: 0, more: false });
+    expect(await byStore.pass(goOn)).toEqual({ did: 0, more: false });
+    expect(await there()).toEqual([true, true, true]);
+    expect(await Promise.all([old, stale].map((one) => stateOf(one.objectId)))).toEqual(["referenced", "staged"]);
+    expect(readdirSync(join(root, ".staging"))).toEqual(["broken"]);
+
+    const who = { actor: "test", reason: "restored", anyway: false, nothingLost: false };
+    expect(await recoverAuthority(authority, who)).toMatchObject({ kind: "recovered" });
+    expect(await byRegistry.pass(goOn)).toMatchObject({ more: false });
+    expect(await byStore.pass(goOn)).toMatchObject({ did: 2 });
+    expect(await there()).toEqual([false, false, false]);
     await completeRuns(authority, [{ ...grant, output: null }]);
   });
 });
