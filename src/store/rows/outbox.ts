@@ -75,3 +75,20 @@ const READ_IDS = sql("outbox_read_ids", "select id from outbox where id = any($1
 export async function readOutboxIds(tx: Queryable, ids: readonly bigint[]): Promise<Set<bigint>> {
   return new Set((await tx.query<{ id: bigint }>(READ_IDS, [ids])).map((row) => row.id));
 }
+
+const DELETE_NAMING = sql(
+  "outbox_delete_naming",
+  "delete from outbox where kind = 'run' and tenant_id = $1 and runs <@ $2::uuid[]",
+);
+const DROP_NAMES = sql(
+  "outbox_drop_names",
+  `update outbox set runs = array(select id from unnest(runs) with ordinality n (id, k) where id <> all ($2::uuid[]) order by k)
+    where kind = 'run' and tenant_id = $1 and runs && $2::uuid[]`,
+);
+
+/** Takes these runs out of every row that names them, waiting for whoever holds it. No index leads there: rarely. */
+export async function dropNames(tx: Queryable, tenantId: Uuid, runIds: readonly Uuid[]): Promise<void> {
+  if (runIds.length === 0) return;
+  await tx.query(DELETE_NAMING, [tenantId, runIds]);
+  await tx.query(DROP_NAMES, [tenantId, runIds]);
+}

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { createBackfill } from "../../../src/authority/operations/backfill/create.ts";
 import { estimateBackfill } from "../../../src/authority/operations/backfill/estimate.ts";
+import { endMissedStarts } from "../../../src/authority/repair/missed-starts.ts";
 import { cancelRuns } from "../../../src/authority/runs/cancel.ts";
 import { runNow } from "../../../src/authority/runs/run-now.ts";
 import { deleteSchedule } from "../../../src/authority/schedules/delete-schedule.ts";
@@ -9,7 +10,7 @@ import { pauseSchedule } from "../../../src/authority/schedules/pause-schedule.t
 import { resumeSchedule } from "../../../src/authority/schedules/resume-schedule.ts";
 import { reviseSchedule } from "../../../src/authority/schedules/revise-schedule.ts";
 import { createWorld, definitionOf, type World } from "../../support/world.ts";
-import { EVERY_MINUTE, history, liveOf, MINUTE, start, states } from "../scenes.ts";
+import { away, EVERY_MINUTE, hintsOf, history, liveOf, MINUTE, start, states } from "../scenes.ts";
 import { begin, finish, missed, openedRangesOf, operationOf, runIdAt, step } from "./pasts.ts";
 
 describe("a backfill", () => {
@@ -139,6 +140,26 @@ describe("a backfill", () => {
     const all = await begin(world, scheduleId, firstAt, firstAt + 2 * MINUTE + 1, { policy: "all-skipped" });
     await finish(world, all);
     expect(await operationOf(world, all)).toMatchObject({ done: 2, tally: { skipped: 2, "existing:queued": 1 } });
+  });
+
+  it("opens what did not start in time again, and takes it out of the hints that still name it", async () => {
+    const { scheduleId, firstAt } = await away(world, 2, {
+      misfire: { policy: "all", graceMs: 0, maxCatchUp: 10 },
+      overlap: { policy: "allow" },
+      startDeadlineMs: 1_000,
+    });
+    await world.materialize([scheduleId], { sizeOf: () => 2, publishNow: () => false });
+    const ids = [0, 1, 2].map((n) => runIdAt(scheduleId, firstAt + n * MINUTE));
+    await world.admin.query("update live_run set start_deadline = null where id = $1", [ids[1]]);
+    expect(await endMissedStarts(world.authority, 100)).toBe(2);
+    expect(await states(world, scheduleId)).toEqual(["skipped", "queued", "skipped"]);
+    const named = async () => Promise.all(ids.map(async (id) => (await hintsOf(world, id)).length));
+    expect(await named()).toEqual([1, 1, 1]);
+    const id = await begin(world, scheduleId, firstAt, firstAt + 2 * MINUTE + 1, { policy: "all-skipped" });
+    await finish(world, id);
+    expect(await named()).toEqual([1, 1, 1]);
+    for (const run of ids) expect(await world.complete(await start(world, run))).toMatchObject({ kind: "accepted" });
+    expect(await named()).toEqual([0, 0, 0]);
   });
 
   it("of a range under an older rule, takes only the instants that rule named; others were never skipped", async () => {

@@ -9,6 +9,7 @@ import { deriveRunId } from "../../../kernel/ids.ts";
 import type { Transaction } from "../../../store/database.ts";
 import type { CursorRow } from "../../../store/rows/cursors.ts";
 import { addBackfilled, carryAttempts, reopenSkips } from "../../../store/rows/operations/backfill.ts";
+import { dropNames } from "../../../store/rows/outbox.ts";
 import { insertRuns } from "../../../store/rows/runs/births.ts";
 import { lockOpenRunsOf, openRunOf } from "../../../store/rows/runs/live-runs.ts";
 import type { Authority } from "../../authority.ts";
@@ -69,6 +70,11 @@ export async function bearPast(
   const reopened = await reopenSkips(tx, skips, work, nowAt);
   // Whatever is not ours now has changed since it was read, and guards were planned for all: judge anew.
   if (inserted.size + reopened.length < runs.length) lookAgain();
+  await dropNames(
+    tx,
+    cursor.tenant_id,
+    births.filter(mayBeNamed).map((birth) => birth.id),
+  );
   await bringToLife(tx, runs, new Map(), nowAt, leaveToRelay);
   await carryAttempts(
     tx,
@@ -76,6 +82,11 @@ export async function bearPast(
   );
   await addBackfilled(tx, scheduleId, countByRange(wanted));
   await authority.faults.reach("backfill:written");
+}
+
+/** Of a run that nobody started in time its outbox row may be left, which would name it a second time. */
+function mayBeNamed({ was }: RunVerdict): boolean {
+  return was?.kind === "skip" && was.reason === "start-deadline";
 }
 
 function countByRange(wanted: readonly RunVerdict[]): Map<Instant, number> {
