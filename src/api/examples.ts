@@ -116,6 +116,7 @@ export const PREVIEW = {
 export const LISTED_RUN = {
   runId: "run_01kct0v2mz8h3bmq5d0v5x2c9s",
   scheduleId: SCHEDULE.scheduleId,
+  schedule: { key: SCHEDULE.key, name: SCHEDULE.name },
   state: "succeeded",
   class: "short",
   trigger: "schedule",
@@ -149,6 +150,7 @@ const RUN_EFFECT = {
   attempts: 0,
   externalId: null,
   message: null,
+  resolution: null,
   nextAttemptAt: "2026-10-01T13:00:01.5Z",
   settledAt: null,
 } as const;
@@ -170,6 +172,7 @@ export const OPERATION = {
   operationId: "op_01kct0v2mz8h3bmq5d0v5x2c9t",
   kind: "backfill",
   scheduleId: SCHEDULE.scheduleId,
+  schedule: { key: SCHEDULE.key, name: SCHEDULE.name },
   state: "working",
   arguments: { from: BACKFILL_BODY.from, to: BACKFILL_BODY.to, policy: BACKFILL_BODY.policy },
   done: 3,

@@ -13,6 +13,8 @@ export type RunEffect = {
   attempts: number;
   externalId: string | null;
   message: string | null;
+  /** `sent` or `dropped`: decided without knowing. */
+  resolution: string | null;
   nextAttemptAt: string | null;
   settledAt: string | null;
 };
@@ -23,7 +25,6 @@ export type ListedEffect = RunEffect & {
   runId: string;
   scheduleId: string | null;
   effect: { name: string; kind: string; onUncertain: string } & Record<string, unknown>;
-  resolution: string | null;
   resolvedBy: string | null;
   createdAt: string;
   firstSentAt: string | null;

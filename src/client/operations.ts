@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { type Http, pathOf } from "./http.ts";
-import type { Count } from "./types.ts";
+import type { Count, ScheduleNames } from "./types.ts";
 
 /** Long work on many runs, which has a row of its own. Instants are RFC 3339 in UTC. */
 
@@ -10,6 +10,7 @@ export type Operation = {
   operationId: string;
   kind: string;
   scheduleId: string | null;
+  schedule: ScheduleNames | null;
   state: OperationState;
   arguments: Record<string, unknown>;
   done: number;

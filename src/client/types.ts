@@ -6,9 +6,13 @@ export type RunState = "queued" | "blocked" | "running" | "retrying" | "succeede
 
 export type Fault = { code: string; message: string };
 
+/** What a schedule is called now; `key` is null where it has none, or is deleted. */
+export type ScheduleNames = { key: string | null; name: string };
+
 export type ListedRun = {
   runId: string;
   scheduleId: string | null;
+  schedule: ScheduleNames | null;
   state: RunState;
   class: string;
   trigger: string;

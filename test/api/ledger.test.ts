@@ -85,7 +85,9 @@ describe("the ledger of a schedule", () => {
     });
     expect(page.items[0]!.local).toMatch(/T\d\d:\d\d:00-0[45]:00\[America\/New_York\]$/);
     expect(page.notes).toEqual([
-      expect.stringMatching(/^The schedule was made at .+: what its rule names before was never its own/),
+      expect.stringMatching(
+        /^The schedule did not exist before .+: of earlier instants only those are here that were backfilled/,
+      ),
       `Instants from ${at(firstAt + 21 * MINUTE)} on are not decided yet.`,
     ]);
   });
@@ -194,7 +196,7 @@ describe("the ledger of a schedule", () => {
     const page = await ledger(ref, firstAt, firstAt + 60 * MINUTE);
     expect(page).toMatchObject({ complete: true, items: [{ at: at(firstAt), revision: 1 }] });
     expect(page.notes).toEqual([
-      expect.stringMatching(/^The schedule was made at /),
+      expect.stringMatching(/^The schedule did not exist before /),
       `The schedule is paused: instants from ${at(firstAt + 30 * 1000)} on are decided when it is resumed.`,
     ]);
   });

@@ -14,6 +14,7 @@ const brief = z.strictObject({
   attempts: z.int(),
   externalId: z.string().nullable().describe("What the other side calls it, or answered"),
   message: z.string().nullable().describe("What the last attempt came to, where there is something to say"),
+  resolution: z.enum(RESOLUTIONS).nullable().describe("What was decided where it was `resolved`"),
   nextAttemptAt: shownInstant.nullable(),
   settledAt: shownInstant.nullable(),
 });
@@ -38,6 +39,7 @@ const RUN_EFFECT = {
   attempts: 1,
   externalId: null,
   message: "Message failed: 451 4.3.2 Please try again later",
+  resolution: null,
   nextAttemptAt: "2026-10-01T13:00:04Z",
   settledAt: null,
 } as const;
@@ -48,7 +50,6 @@ const EFFECT = {
   runId: "run_01kct0v2mz8h3bmq5d0v5x2c9s",
   scheduleId: "sch_01kct0v2mz8h3bmq5d0v5x2c9r",
   effect: EMAIL,
-  resolution: null,
   resolvedBy: null,
   createdAt: "2026-10-01T13:00:01.5Z",
   firstSentAt: "2026-10-01T13:00:01.6Z",
@@ -64,7 +65,6 @@ const listed = brief.extend({
   runId: z.string(),
   scheduleId: z.string().nullable(),
   effect: effectSchema.describe("What was declared when the run succeeded"),
-  resolution: z.enum(RESOLUTIONS).nullable(),
   resolvedBy: z.string().nullable().describe("null: the effect's own `onUncertain`"),
   createdAt: shownInstant,
   firstSentAt: shownInstant.nullable(),
@@ -111,6 +111,7 @@ export function presentRunEffect(view: EffectView): z.output<typeof brief> {
     attempts: view.attempts,
     externalId: view.externalId,
     message: view.message,
+    resolution: view.resolution,
     nextAttemptAt: showInstantOrNull(view.nextAttemptAt),
     settledAt: showInstantOrNull(view.settledAt),
   };
@@ -123,7 +124,6 @@ export function presentEffect(view: EffectView): z.output<typeof listed> {
     runId: showId("run", view.runId),
     scheduleId: view.scheduleId === null ? null : showId("sch", view.scheduleId),
     effect: view.effect,
-    resolution: view.resolution,
     resolvedBy: view.resolvedBy,
     createdAt: showInstant(view.createdAt),
     firstSentAt: showInstantOrNull(view.firstSentAt),

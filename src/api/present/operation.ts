@@ -8,6 +8,7 @@ import type { OperationView } from "../../store/reads/operations.ts";
 import { BACKFILL_PLAN, OPERATION } from "../examples.ts";
 import { shownInstant } from "../input/fields.ts";
 import { showInstant, showInstantOrNull } from "./instant.ts";
+import { scheduleNamesSchema } from "./schedule-names.ts";
 
 export const countsSchema = z.record(z.string(), z.int());
 
@@ -16,6 +17,7 @@ export const operationSchema = z
     operationId: z.string(),
     kind: z.string().describe("`backfill`, `replay` or `dismiss` (of many dead letters); more kinds will come"),
     scheduleId: z.string().nullable(),
+    schedule: scheduleNamesSchema,
     state: z.enum(OPERATION_STATES),
     arguments: z.record(z.string(), z.unknown()).describe("What was asked for; the kind's own fields"),
     done: z.int(),
@@ -39,6 +41,7 @@ export function presentOperation(view: OperationView): z.output<typeof operation
     operationId: showId("op", view.id),
     kind: view.kind,
     scheduleId: view.scheduleId === null ? null : showId("sch", view.scheduleId),
+    schedule: view.schedule,
     state: view.state,
     arguments: showArguments(view.arguments),
     done: view.done,

@@ -10,6 +10,7 @@ import { ATTEMPT, LISTED_RUN, RUN } from "../examples.ts";
 import { payloadSchema, shownInstant } from "../input/fields.ts";
 import { presentRunEffect, runEffectSchema } from "./effect.ts";
 import { showInstant, showInstantOrNull } from "./instant.ts";
+import { scheduleNamesSchema } from "./schedule-names.ts";
 
 export const RUN_STATES = Object.keys(EDGES) as [RunState, ...RunState[]];
 const errorSchema = z.strictObject({ code: z.string(), message: z.string() });
@@ -17,6 +18,7 @@ const errorSchema = z.strictObject({ code: z.string(), message: z.string() });
 const listed = z.strictObject({
   runId: z.string(),
   scheduleId: z.string().nullable().describe("null: an ad hoc run"),
+  schedule: scheduleNamesSchema,
   state: z.enum(RUN_STATES),
   class: z.enum(CLASSES),
   trigger: z.enum(TRIGGERS),
@@ -70,6 +72,7 @@ export function presentListedRun(view: RunListItem): z.output<typeof listed> {
   return {
     runId: showId("run", view.id),
     scheduleId: view.scheduleId === null ? null : showId("sch", view.scheduleId),
+    schedule: view.schedule,
     state: view.state,
     class: view.class,
     trigger: view.trigger,

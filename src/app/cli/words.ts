@@ -1,4 +1,4 @@
-import type { Count, Rule, Schedule } from "../../client/types.ts";
+import type { Count, Rule, Schedule, ScheduleNames } from "../../client/types.ts";
 
 /** How tables say things. No clock and no zone of this machine is asked: instants are the server's. */
 
@@ -47,6 +47,25 @@ export function showNext(schedule: Schedule): string {
   if (schedule.fault !== null) return `cannot be computed: ${schedule.fault.message}`;
   if (schedule.status === "paused") return "when it is resumed";
   return schedule.nextRun === null ? "" : showLocal(schedule.nextRun.local);
+}
+
+/** A schedule as it can be typed back, or else by its name; empty where there is none. */
+export function showScheduleOf({ schedule }: { schedule: ScheduleNames | null }): string {
+  return schedule === null ? "" : schedule.key === null ? schedule.name : `key:${schedule.key}`;
+}
+
+/** One schedule that something belongs to: all it is called by. */
+export function showScheduleInFull(one: { scheduleId: string | null; schedule: ScheduleNames | null }): string | null {
+  const { scheduleId, schedule } = one;
+  if (schedule === null) return scheduleId;
+  return [scheduleId, schedule.key === null ? "" : `key:${schedule.key}`, schedule.name].filter(Boolean).join("  ");
+}
+
+/** How much later than due and admitted something started. */
+export function showLateness(run: { dueAt: string; admittedAt: string; startedAt: string | null }): string {
+  if (run.startedAt === null) return "";
+  const late = Date.parse(run.startedAt) - Math.max(Date.parse(run.dueAt), Date.parse(run.admittedAt));
+  return showMs(Math.max(0, Math.round(late)));
 }
 
 export function showJob(job: { name: string; version: number } | null): string {

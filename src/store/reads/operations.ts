@@ -8,6 +8,8 @@ export type OperationView = {
   id: Uuid;
   kind: string;
   scheduleId: Uuid | null;
+  /** What people call it; a deleted one has given its key away. */
+  schedule: { key: string | null; name: string } | null;
   state: OperationState;
   arguments: Record<string, unknown>;
   done: number;
@@ -26,7 +28,9 @@ export type OperationView = {
   finishedAt: Instant | null;
 };
 
-const COLUMNS = `id, kind, schedule_id as "scheduleId", state, arguments, done::float8 as done, failed::float8 as failed,
+const COLUMNS = `id, kind, schedule_id as "scheduleId",
+  (select jsonb_build_object('key', case when s.status <> 'deleted' then s.key end, 'name', s.name)
+     from schedule s where s.id = operation.schedule_id) as schedule, state, arguments, done::float8 as done, failed::float8 as failed,
   total::float8 as total, tally, pace_per_second as "pacePerSecond", message, actor, reason, created_at as "createdAt",
   updated_at as "updatedAt", case when finished_at is null then next_step_at end as "nextStepAt",
   finished_at as "finishedAt"`;

@@ -9,6 +9,8 @@ import { instantText, isStorable } from "../values.ts";
 export type RunListItem = {
   id: Uuid;
   scheduleId: Uuid | null;
+  /** What people call it; a deleted one has given its key away. */
+  schedule: { key: string | null; name: string } | null;
   tenantId: Uuid;
   class: ResourceClass;
   state: RunState;
@@ -34,6 +36,8 @@ export type RunView = RunListItem & { payload: Payload };
 
 /** Of `run r`, `live_run l` and `schedule_revision v`. */
 export const LISTED_COLUMNS = `r.id, r.schedule_id as "scheduleId", r.tenant_id as "tenantId", r.class,
+  (select jsonb_build_object('key', case when s.status <> 'deleted' then s.key end, 'name', s.name)
+     from schedule s where s.id = r.schedule_id) as schedule,
   coalesce(l.state, case r.state when 'open' then 'queued' else r.state end) as state, r.trigger,
   r.scheduled_at as "scheduledAt", r.due_at as "dueAt", coalesce(l.admitted_at, r.admitted_at) as "admittedAt",
   coalesce(r.started_at, l.started_at) as "startedAt", r.finished_at as "finishedAt",

@@ -64,7 +64,7 @@ test("one is replayed by its id, with the reason, and shown with what was decide
   expect(shown.out).toMatch(/^replayed .* mended +permanent$/m);
   expect(await up.run("dead-letters", "replay", run)).toMatchObject({
     exitCode: 1,
-    err: "punctual: The run is queued\n",
+    err: "punctual: The run is queued: only a failed one can be replayed\n",
   });
 });
 

@@ -48,7 +48,9 @@ export const replayDeadLetterRoute = defineRoute({
         return { kind: "ok", headers, body: { runId: showId("run", runId), state: outcome.state } };
       }
       case "not-failed":
-        throw new Problem("run-not-failed", `The run is ${outcome.state}`, { more: { state: outcome.state } });
+        throw new Problem("run-not-failed", `The run is ${outcome.state}: only a failed one can be replayed`, {
+          more: { state: outcome.state },
+        });
       case "schedule-deleted":
         throw new Problem("schedule-not-active", "The schedule is deleted: it makes no more runs", {
           more: { status: "deleted" },

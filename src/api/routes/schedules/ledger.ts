@@ -85,7 +85,7 @@ function remarks(schedule: ScheduleView, account: Account, fromAt: number, toAt:
   if (fromAt < schedule.createdAt) {
     const created = showInstant(schedule.createdAt);
     told.push(
-      `The schedule was made at ${created}: what its rule names before was never its own, unless it was backfilled.`,
+      `The schedule did not exist before ${created}: of earlier instants only those are here that were backfilled.`,
     );
   }
   if (holes.length > MOST_HOLES) told.push(`${holes.length} holes were found; the first ${MOST_HOLES} are named.`);

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { Effect } from "../../../client/effects.ts";
+import type { Effect, RunEffect } from "../../../client/effects.ts";
 import type { Act } from "../act.ts";
 import { pageOptions, readLimit } from "../page.ts";
 import { printFields, printJson, printLine, printNote, printTable } from "../print.ts";
@@ -43,7 +43,7 @@ Examples:
             one.effectId,
             one.name,
             one.kind,
-            one.state,
+            showEffectState(one),
             String(one.attempts),
             showUtc(one.createdAt),
             one.runId,
@@ -77,9 +77,21 @@ Examples:
         }
         const answer = await clientFor(options, config).effects.resolve(id, { outcome, reason });
         if (options.json) return printJson(answer);
-        printLine(answer.changed ? `${id} is ${answer.effect.state} now` : `${id} was so already`);
+        const what = decidedAs(answer.effect);
+        printLine(answer.changed ? `${id}: ${what}` : `${id} was decided so already: ${what}`);
       }),
     );
+}
+
+function decidedAs({ state, resolution }: Pick<Effect, "state" | "resolution">): string {
+  if (resolution === "sent") return "counts as sent; it is not sent again";
+  if (resolution === "dropped") return "dropped; it is not sent again";
+  return `to be sent again (${state}); it may happen twice`;
+}
+
+/** How it was resolved says more than that it was. */
+export function showEffectState({ state, resolution }: Pick<RunEffect, "state" | "resolution">): string {
+  return resolution === null ? state : `${state}: ${resolution}`;
 }
 
 function printEffect(effect: Effect): void {

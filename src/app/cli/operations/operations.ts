@@ -5,7 +5,7 @@ import { pageOptions, readLimit } from "../page.ts";
 import { printFields, printJson, printLine, printNote, printTable } from "../print.ts";
 import { readScheduleRef } from "../schedules/schedule-ref.ts";
 import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
-import { showUtc } from "../words.ts";
+import { showScheduleInFull, showScheduleOf, showUtc } from "../words.ts";
 import { watchOperationCommand } from "./watch-operation.ts";
 
 type ListOptions = ClientOptions & {
@@ -50,7 +50,7 @@ Examples:
             one.state,
             showProgress(one),
             showUtc(one.createdAt),
-            one.scheduleId ?? "",
+            showScheduleOf(one),
           ]),
         );
         if (page.next !== null) printLine(`More: --after ${page.next}`);
@@ -89,7 +89,7 @@ function printOperation(operation: Operation): void {
   printFields({
     operation: operation.operationId,
     kind: operation.kind,
-    schedule: operation.scheduleId,
+    schedule: showScheduleInFull(operation),
     state: operation.state,
     progress: showProgress(operation),
     message: operation.message,

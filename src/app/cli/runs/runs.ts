@@ -1,11 +1,12 @@
 import type { Command } from "commander";
 import type { Attempt, Run } from "../../../client/types.ts";
 import type { Act } from "../act.ts";
+import { showEffectState } from "../effects/effects.ts";
 import { pageOptions, readLimit } from "../page.ts";
 import { printFields, printJson, printLine, printNote, printTable } from "../print.ts";
 import { readScheduleRef } from "../schedules/schedule-ref.ts";
 import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
-import { showBytes, showJob, showUtc } from "../words.ts";
+import { showBytes, showJob, showLateness, showScheduleInFull, showScheduleOf, showUtc } from "../words.ts";
 import { createRunCommand } from "./create-run.ts";
 import { resultCommand } from "./run-result.ts";
 import { watchCommand } from "./watch.ts";
@@ -60,12 +61,15 @@ Examples:
           return printNote(isNarrowed ? "No runs match." : "No runs yet.");
         }
         printTable(
-          ["RUN", "STATE", "SCHEDULED (UTC)", "STARTED", "FINISHED", "ATTEMPT", "JOB"],
+          ["RUN", "SCHEDULE", "TRIGGER", "STATE", "SCHEDULED (UTC)", "STARTED", "LATE", "FINISHED", "ATTEMPT", "JOB"],
           page.items.map((run) => [
             run.runId,
+            showScheduleOf(run),
+            run.trigger,
             run.state,
             showUtc(run.scheduledAt),
             showUtc(run.startedAt),
+            showLateness(run),
             showUtc(run.finishedAt),
             String(run.attempt),
             showJob(run.job),
@@ -91,7 +95,9 @@ Examples:
       const canceled = await clientFor(options, config).runs.cancel(id);
       if (options.json) return printJson(canceled);
       printLine(
-        canceled.accepted ? `Canceled ${id}` : `Asked for it; ${id} runs until its worker yields or its lease ends`,
+        canceled.accepted
+          ? `Canceled ${id}`
+          : `Asked for it; ${id} ends when its job heeds ctx.signal or its lease is over, and may still succeed if the job does not heed it`,
       );
     }),
   );
@@ -102,7 +108,7 @@ Examples:
 function printRun(run: Run, attempts: readonly Attempt[]): void {
   printFields({
     run: run.runId,
-    schedule: run.scheduleId,
+    schedule: showScheduleInFull(run),
     state: run.state,
     "skipped for": run.skipReason,
     "held by": run.heldBy === "none" ? null : run.heldBy,
@@ -113,6 +119,7 @@ function printRun(run: Run, attempts: readonly Attempt[]): void {
     scheduled: showUtc(run.scheduledAt),
     due: showUtc(run.dueAt),
     started: showUtc(run.startedAt),
+    late: showLateness(run),
     finished: showUtc(run.finishedAt),
     cancellation: run.cancellationRequested ? "requested" : null,
     error: run.error && `${run.error.code}: ${run.error.message}`,
@@ -143,6 +150,13 @@ function printEffects(effects: Run["effects"]): void {
   printLine("");
   printTable(
     ["EFFECT", "NAME", "KIND", "STATE", "ATTEMPTS", "MESSAGE"],
-    effects.map((one) => [one.effectId, one.name, one.kind, one.state, String(one.attempts), one.message ?? ""]),
+    effects.map((one) => [
+      one.effectId,
+      one.name,
+      one.kind,
+      showEffectState(one),
+      String(one.attempts),
+      one.message ?? "",
+    ]),
   );
 }
