@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { didYouMean } from "../api/input/did-you-mean.ts";
 import { DEFAULT_ATTEMPT_LIMIT_MS } from "../domain/definition.ts";
 import { listOf } from "../handlers/outbound/guard.ts";
 import { messageOf, operatorError } from "../kernel/errors.ts";
@@ -127,7 +128,7 @@ const schema = z.object({
     .string()
     .regex(/^[^\r\n]*[^\s@<]@[^\s@>]+>?$/, "allowed: an address, such as Punctual <punctual@example.com>")
     .optional()
-    .describe("Whom emails are from; its domain is that of their Message-IDs"),
+    .describe("Whom emails are from, required with PUNCTUAL_SMTP_URL; its domain is that of their Message-IDs"),
   PUNCTUAL_SMTP_TLS: z
     .enum(["required", "opportunistic", "off"])
     .default("required")
@@ -233,9 +234,9 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     throw operatorError("config-invalid", `${s3Fault.key}: ${s3Fault.what}`, { key: s3Fault.key });
   const unknown = Object.keys(given).find((key) => key.startsWith("PUNCTUAL_") && !CONFIG_KEYS.includes(key));
   if (unknown !== undefined) {
-    throw operatorError("config-invalid", `${unknown}: is no setting; allowed: ${CONFIG_KEYS.join(", ")}`, {
-      key: unknown,
-    });
+    const meant = didYouMean(unknown, CONFIG_KEYS);
+    const advice = meant === undefined ? `allowed: ${CONFIG_KEYS.join(", ")}` : `did you mean ${meant}?`;
+    throw operatorError("config-invalid", `${unknown}: is no setting; ${advice}`, { key: unknown });
   }
   return config;
 }

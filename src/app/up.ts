@@ -19,6 +19,7 @@ import { schedulerRole } from "./roles/scheduler.ts";
 import { senderRole } from "./roles/sender.ts";
 import { sweeperRole } from "./roles/sweeper.ts";
 import { workerRole } from "./roles/worker.ts";
+import { assertNotRunningHere } from "./running-here.ts";
 import { readSecret } from "./secret.ts";
 import { askedToEnd } from "./shutdown.ts";
 
@@ -28,6 +29,7 @@ const say = (line: string) => console.log(line);
 export async function up(given: Config, searchPath: string): Promise<void> {
   const ended = askedToEnd();
   const directory = resolve(given.PUNCTUAL_DIR);
+  await assertNotRunningHere(directory);
   await assertPortFree(given.PUNCTUAL_HOST, given.PUNCTUAL_PORT);
   makeDirectory(directory);
   const servers = await startServers(given, directory, searchPath, {

@@ -8,9 +8,19 @@ export function sentenceOf(fault: FieldFault): string {
   return [
     `${fault.field}${option === undefined ? "" : ` (${option})`}: ${message}`,
     found === undefined || found === "nothing" || message.includes(found) ? "" : `; found: ${found}`,
-    allowed === undefined ? "" : `; allowed: ${allowed.replace(/\.$/, "")}`,
-    didYouMean === undefined ? "" : ` (did you mean "${didYouMean}"?)`,
+    allowed === undefined ? "" : `; allowed: ${asCommand(allowed.replace(/\.$/, ""))}`,
+    didYouMean === undefined ? "" : ` (${adviceOf(didYouMean)})`,
   ].join("");
+}
+
+/** What the API calls by path is a command here. */
+function asCommand(text: string): string {
+  return text.replace("PUT /v1/calendars/{name}", "punctual calendars put");
+}
+
+/** A word that was meant, or what to do. */
+function adviceOf(suggestion: string): string {
+  return suggestion.startsWith("set `") ? suggestion : `did you mean "${suggestion}"?`;
 }
 
 const OPTIONS: Readonly<Record<string, string>> = {

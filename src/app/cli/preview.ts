@@ -25,6 +25,9 @@ type PreviewOptions = {
 };
 
 const MOST = 1000;
+/** In the rule as the API takes it, and here. */
+const SET_SECONDS = "set `seconds: true`";
+const USE_SECONDS = "set `--seconds`";
 
 export function previewCommand(program: Command, act: Act): void {
   program
@@ -94,7 +97,11 @@ function ruleOf(expression: string, { tz, seconds, gap, overlap }: PreviewOption
 /** As the API would refuse it; the fields of an expression are named without the rule that holds them. */
 function refusal(fault: Parameters<typeof ruleProblem>[0], rule: CronRule, zones: ZoneSource): ApiProblem {
   const problem = ruleProblem(fault, rule, zones);
-  const errors = problem.errors.map((one) => ({ ...one, field: one.field.replace(/^rule\./, "") }));
+  const errors = problem.errors.map((one) => ({
+    ...one,
+    field: one.field.replace(/^rule\./, ""),
+    ...(one.didYouMean?.startsWith(SET_SECONDS) && { didYouMean: one.didYouMean.replace(SET_SECONDS, USE_SECONDS) }),
+  }));
   return new ApiProblem({ status: 400, code: problem.code, detail: problem.message, errors });
 }
 

@@ -1,4 +1,4 @@
-import { Command } from "commander";
+import { Command, Help } from "commander";
 import { readVersion } from "../version.ts";
 import { createAct } from "./act.ts";
 import { calendarCommand } from "./calendar/calendar.ts";
@@ -40,6 +40,7 @@ function createProgram(env: Environment, keep: (exitCode: number) => void): Comm
     .version(readVersion())
     .helpCommand(false)
     .exitOverride()
+    .configureHelp({ visibleOptions: ownFirst })
     .configureOutput({ outputError: (text, write) => write(withMeant(text).replace(/^error: /, "punctual: ")) })
     .showHelpAfterError("(--help says more)")
     .addHelpText(
@@ -81,6 +82,15 @@ Settings come from the environment: docs/operations.md has them all.`,
   previewCommand(program, act);
   calendarCommand(program.command("calendar").description("check this program's calendar against vectors"), act);
   return program;
+}
+
+/** What every command has comes last. */
+const COMMON = ["--json", "--url", "--key", "--help"];
+
+function ownFirst(command: Command) {
+  const options = new Help().visibleOptions(command);
+  const isCommon = ({ long }: (typeof options)[number]) => COMMON.includes(long ?? "");
+  return [...options.filter((one) => !isCommon(one)), ...options.filter(isCommon)];
 }
 
 /** Words for our options that differ in more letters than Commander looks for. */

@@ -33,16 +33,14 @@ export function statsCommand(program: Command, act: Act): void {
             "RETRIED",
             "SUCCESS",
             "LATE P50",
-            "P99",
+            "LATE P99",
           ],
           [
             ...stats.items.map((one) => [showUtc(one.at), one.class, ...countsOf(one)]),
             ["total", "", ...countsOf(stats.total)],
           ],
         );
-        printLine(
-          `As of ${showUtc(stats.asOf)}. Lateness is below what is shown; held back by their own: ${stats.total.heldBack}`,
-        );
+        printLine(`As of ${showUtc(stats.asOf)}. Held back (overlap, a limit, a replay): ${stats.total.heldBack}`);
       }),
     );
 }
@@ -55,6 +53,6 @@ function countsOf(counts: RunCounts): string[] {
   return [
     ...[started, succeeded, failed, canceled, skipped, retried].map(String),
     success,
-    ...[lateness.p50Ms, lateness.p99Ms].map((ms) => (ms === null ? past : showMs(ms))),
+    ...[lateness.p50Ms, lateness.p99Ms].map((ms) => (ms === null ? past : `≤ ${showMs(ms)}`)),
   ];
 }

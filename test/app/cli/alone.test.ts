@@ -25,6 +25,10 @@ test("help shows commands and examples, of the program and of a command", async 
   expect(program.out).toContain("Examples:");
   const create = await punctual(["schedules", "create", "--help"]);
   expect(create).toMatchObject({ exitCode: 0, out: expect.stringContaining("Examples:") });
+  const options = [...create.out.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, option]) => option);
+  expect(options.at(0)).toBe("--name");
+  expect(options.slice(-4), "what every command has comes last").toEqual(["--json", "--url", "--key", "--help"]);
+  expect(create.out).toMatch(/--set .*\s.*effects/);
   expect(await punctual([])).toMatchObject({ exitCode: 2, out: "", err: expect.stringContaining("Usage: punctual") });
 });
 
@@ -76,7 +80,7 @@ test("a setting that makes no sense is named, and a secret in it is not repeated
   expect(err).toContain("PUNCTUAL_KEY");
   expect(err).not.toContain("secret with");
   const unknown = await punctual(["runs", "list"], { ...nowhere, PUNCTUAL_KYE: "x" });
-  expect(unknown.err).toMatch(/PUNCTUAL_KYE: is no setting/);
+  expect(unknown.err).toMatch(/PUNCTUAL_KYE: is no setting; did you mean PUNCTUAL_KEY\?$/m);
 });
 
 test("a role without a database says what it needs", async () => {

@@ -67,7 +67,7 @@ test("a schedule is created with calendars, and keeps them from being deleted", 
 
 test("a file that cannot be a calendar is refused in a sentence", async () => {
   const noJson = await up.run("calendars", "put", file("broken.json", "{"));
-  expect([noJson.exitCode, noJson.err]).toEqual([2, expect.stringContaining("broken.json cannot be read as JSON")]);
+  expect([noJson.exitCode, noJson.err]).toEqual([2, expect.stringContaining("broken.json is not JSON")]);
   expect((await up.run("calendars", "put", file("list.json", "[]"))).err).toContain("is no JSON object");
   expect((await up.run("calendars", "put", join(up.directory, "absent.json"))).exitCode).toBe(2);
   const wrong = await up.run("calendars", "put", file("wrong.json", { dates: [{ date: "2026-02-30" }], weekends: [] }));

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startUp, type Up } from "./punctual.ts";
+import { punctual, startUp, type Up } from "./punctual.ts";
 
 let up: Up;
 
@@ -195,10 +195,10 @@ test("a schedule is paused, resumed, run now and deleted by its key", async () =
 
 test("a watch says what it waits for, and that its time is up; a list says that it is empty", async () => {
   await up.run(...CREATE, "--name", "Rare", "--payload", '{"period":"last-day"}', "--schedule-key", "rare");
-  const watched = await up.run("runs", "watch", "--schedule", "key:rare", "--timeout", "1");
+  const watched = await up.run("runs", "watch", "--schedule", "key:rare", "--timeout", "8");
   expect(watched).toMatchObject({ exitCode: 6, out: "" });
   expect(watched.err).toMatch(
-    /^Waiting for the next run \(due \d{4}-\d\d-\d\d \d\d:00:00Z, Rare\)\nNo run yet after 1 s \(exit code 6\)\.\n$/,
+    /^Looking for a run made in the last seconds …\nWaiting for the next run \(due \d{4}-\d\d-\d\d \d\d:00:00Z, Rare\)\nNo run yet after 8 s \(exit code 6\)\.\n$/,
   );
   expect(await up.run("runs", "list", "--schedule", "key:rare")).toEqual({
     exitCode: 0,
@@ -316,7 +316,12 @@ test("what cannot be meant is refused before anything is asked; exit code 2", as
     [["schedule", "list"], /unknown command 'schedule'[\s\S]*schedules/],
     [["runs", "wach"], /unknown command 'wach'[\s\S]*Did you mean watch/],
     [["runs", "list", "--sate", "failed"], /unknown option '--sate'[\s\S]*--state/],
-    [["schedules", "create", "--name", "x"], /--cron <expression>, --tz <zone>, --job <name@version>: not given/],
+    [
+      ["schedules", "create", "--name", "x"],
+      /a rule \(--cron with --tz, --every, --at, .* or --rule\), --job <name@version>: not given/,
+    ],
+    [["schedules", "create", "--name", "x", "--every", "1h"], /^punctual: --job <name@version>: not given/],
+    [["calendars", "put", "company-holiday.json"], /^punctual: company-holiday\.json: no such file$/m],
     [["schedules", "create", "--name", "x", "--timezone", "Etc/UTC"], /unknown option '--timezone'[\s\S]*mean --tz/],
     [["schedules", "create", "--name", "x", "--corn", "@daily"], /unknown option '--corn'[\s\S]*mean --cron/],
     [["schedules", "get", "sales-report"], /found "sales-report".*did you mean "key:sales-report"/],
@@ -330,6 +335,30 @@ test("what cannot be meant is refused before anything is asked; exit code 2", as
     expect(err).toMatch(sentence);
     expect({ args, exitCode, out }).toEqual({ args, exitCode: 2, out: "" });
   }
+});
+
+test("right after a run-now, a watch of the schedule finds that run, not the one before", async () => {
+  await up.run(...CREATE, "--name", "Again", "--payload", '{"period":"last-day"}', "--schedule-key", "again");
+  const now = async () => JSON.parse((await up.run("schedules", "run", "key:again", "--json")).out).runId as string;
+  await up.run("runs", "watch", await now());
+  const second = await now();
+  const watched = await up.run("runs", "watch", "--schedule", "key:again", "--timeout", "60");
+  expect(watched.exitCode, watched.err).toBe(0);
+  expect(watched.out).toMatch(new RegExp(`^${second}  succeeded `, "m"));
+  const listed = await up.run("runs", "list", "--schedule", "key:again");
+  expect(listed.out).toMatch(/^RUN +SCHEDULE +TRIGGER +STATE .* LATE /);
+  expect(listed.out).toMatch(new RegExp(`^${second} +key:again +manual +succeeded `, "m"));
+  expect((await up.run("runs", "get", second)).out).toMatch(/^schedule +sch_\S+ +key:again +Again$/m);
+}, 60_000);
+
+test("a second start in the same checkout says where the first one runs, and leaves it alone", async () => {
+  const second = await punctual(["up"], { PUNCTUAL_DIR: up.directory, PUNCTUAL_PORT: "0" });
+  expect(second).toMatchObject({
+    exitCode: 1,
+    out: "",
+    err: `punctual: Punctual is already running here at ${up.url}\n`,
+  });
+  expect(await up.run("schedules", "list")).toMatchObject({ exitCode: 0 });
 });
 
 test("the demo's key goes to the demo only", async () => {

@@ -63,4 +63,8 @@ test("a fault of the API names the option that fills the field", () => {
   expect(optionOf("rule.at[1]")).toBe("--at");
   expect(optionOf("rule.every.n")).toBe("--every");
   expect(optionOf("payload.a.b")).toBe("--payload");
+  const allowed = "none: make one with PUT /v1/calendars/{name}";
+  expect(sentenceOf({ field: "calendars[0].name", message: "there is none", allowed })).toBe(
+    "calendars[0].name (--calendar): there is none; allowed: none: make one with punctual calendars put",
+  );
 });

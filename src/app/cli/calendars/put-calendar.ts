@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import type { Command } from "commander";
 import type { Client } from "../../../client/client.ts";
@@ -6,6 +5,7 @@ import { ApiProblem } from "../../../client/errors.ts";
 import { messageOf } from "../../../kernel/errors.ts";
 import type { Act } from "../act.ts";
 import { printJson, printLine } from "../print.ts";
+import { readTextFile } from "../read-file.ts";
 import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
 import { UsageError } from "../usage.ts";
 
@@ -44,11 +44,12 @@ type ReadCalendar = { name?: string; version?: number; definition: Record<string
 
 /** What the API adds to a calendar goes to its place, or is left out; everything else is for the API to judge. */
 function readCalendar(file: string): ReadCalendar {
+  const text = readTextFile(file);
   let value: unknown;
   try {
-    value = JSON.parse(readFileSync(file, "utf8"));
+    value = JSON.parse(text);
   } catch (error) {
-    throw new UsageError(`${file} cannot be read as JSON (${messageOf(error)})`);
+    throw new UsageError(`${file} is not JSON (${messageOf(error)})`);
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new UsageError(`${file} is no JSON object; allowed: an object such as {"dates":[{"date":"2026-12-25"}]}`);

@@ -19,6 +19,9 @@ const STILL_OPEN = 6;
 
 const FIRST_NAP_MS = 200;
 const LONGEST_NAP_MS = 2_000;
+/** Lists show what was made so long ago. */
+const UNLISTED_MS = 5_000;
+const FIRST_LOOKS_MS = 500;
 
 export function watchCommand(group: Command, act: Act): void {
   withClientOptions(
@@ -57,7 +60,10 @@ Example:
     );
 }
 
-/** Waits for the first run where there is none yet. */
+/**
+ * Waits for the first run where there is none yet. A run that was just made is on no list (see `watermark`), so one that has
+ * ended is only taken for the newest when nothing newer has appeared meanwhile.
+ */
 async function findNewest(
   client: Client,
   schedule: string | undefined,
@@ -65,11 +71,23 @@ async function findNewest(
   deadline: Deadline,
   note: (line: string) => void,
 ): Promise<string[]> {
-  for (let looks = 1; ; looks++) {
-    const { items } = await client.runs.list({ limit, ...(schedule === undefined ? {} : { scheduleId: schedule }) });
-    if (items.length > 0 || deadline.passed()) return items.map((run) => run.runId);
-    if (looks === 1) note(await sayWaiting(client, schedule));
-    await deadline.nap(LONGEST_NAP_MS);
+  let listedUntil: number | undefined;
+  let isWaiting = false;
+  for (;;) {
+    const { items, watermark } = await client.runs.list({
+      limit,
+      ...(schedule === undefined ? {} : { scheduleId: schedule }),
+    });
+    if (items.some((run) => run.finishedAt === null) || deadline.passed()) return items.map((run) => run.runId);
+    if (listedUntil === undefined) {
+      listedUntil = Date.parse(watermark) + UNLISTED_MS;
+      note("Looking for a run made in the last seconds …");
+    } else if (Date.parse(watermark) >= listedUntil) {
+      if (items.length > 0) return items.map((run) => run.runId);
+      if (!isWaiting) note(await sayWaiting(client, schedule));
+      isWaiting = true;
+    }
+    await deadline.nap(isWaiting ? LONGEST_NAP_MS : FIRST_LOOKS_MS);
   }
 }
 

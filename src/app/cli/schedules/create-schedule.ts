@@ -7,11 +7,13 @@ import { UsageError } from "../usage.ts";
 import { showNext, showRule } from "../words.ts";
 import { type FieldOptions, readFields, withFieldOptions } from "./field-options.ts";
 
+const OTHER_RULES = "--every, --at, --after-completion or --rule";
+
 type CreateOptions = FieldOptions & { scheduleKey?: string; idempotencyKey?: string };
 
 export function createScheduleCommand(group: Command, act: Act): void {
   withFieldOptions(withClientOptions(group.command("create").description("create a schedule")))
-    .usage("--name <name> --cron <expression> --tz <zone> --job <name@version> [options]")
+    .usage("--name <name> --job <name@version> --cron <expression> --tz <zone> [options]")
     .option("--schedule-key <key>", "a name of yours for it: key:<key> then stands for the id")
     .option("--idempotency-key <key>", "a second call with this key answers what the first one made")
     .addHelpText(
@@ -20,7 +22,9 @@ export function createScheduleCommand(group: Command, act: Act): void {
 Examples:
   punctual schedules create --name "Daily summary" --cron "0 9 * * 1-5" --tz America/New_York \\
     --job report.run-summary@1 --payload '{"period":"last-day"}' --schedule-key daily-summary
-  punctual schedules create --name "Sync" --every 15m --job report.run-summary@1 --set '{"overlap":{"policy":"skip"}}'`,
+  punctual schedules create --name "Sync" --every 15m --job report.run-summary@1 --set '{"overlap":{"policy":"skip"}}'
+  punctual schedules create --name "Told" --every 6h --job report.run-summary@1 \\
+    --set '{"effects":[{"name":"crm","kind":"webhook","url":"https://crm.example.com/hooks"}]}'`,
     )
     .action(
       act(async (config, options: CreateOptions) => {
@@ -45,8 +49,8 @@ function refuseMissing(options: CreateOptions): void {
   const isWithoutRule = [cron, every, at, afterCompletion, rule].every((one) => one === undefined);
   const missing = [
     ...(name === undefined ? ["--name <name>"] : []),
-    ...(isWithoutRule ? ["--cron <expression>"] : []),
-    ...(tz === undefined && (cron !== undefined || isWithoutRule) ? ["--tz <zone>"] : []),
+    ...(isWithoutRule ? [`a rule (${tz === undefined ? "--cron with --tz" : "--cron"}, ${OTHER_RULES})`] : []),
+    ...(tz === undefined && cron !== undefined ? ["--tz <zone>"] : []),
     ...(job === undefined ? ["--job <name@version>"] : []),
   ];
   if (missing.length === 0) return;

@@ -24,7 +24,7 @@ export function withFieldOptions(command: Command): Command {
     .option("--class <class>", "short, long or memory")
     .option("--label <name=value...>", "to find it by; may be repeated")
     .option("--calendar <name=choice...>", "on days that calendar excludes: exclude or shift; the first one decides")
-    .option("--set <json>", "further fields as the API takes them, such as overlap, misfire, retry; or @file");
+    .option("--set <json>", "further fields as the API takes them: effects, overlap, misfire, retry, …; or @file");
 }
 
 /** The fields that options ask for. `current` is the rule an edit starts from. */
