@@ -24,7 +24,7 @@ test("a commit with a warning is an outcome that nobody knows, and the connectio
     log: silentLog,
   });
   await db.run(WARNS_AT_COMMIT);
-  const note = (n: number) => db.transact({ deadlineMs: 5_000 }, (tx) => tx.query(NOTE, [n]));
+  const note = (n: number) => db.transact({ deadlineMs: 5_000, lockTimeoutMs: 0 }, (tx) => tx.query(NOTE, [n]));
   await note(1);
   await expect(note(2)).rejects.toMatchObject({ code: "outcome-unknown" });
   await note(3);
