@@ -1,9 +1,11 @@
 import { actionIdOf, RESULT_LINK_MS } from "../../domain/effects/facts.ts";
+import { MAY_BE_LOST } from "../../domain/effects/settlement.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import { bucketOf, mintId, showId, type Uuid } from "../../kernel/ids.ts";
 import { sql, type Transaction } from "../../store/database.ts";
 import type { NewEffect } from "../../store/rows/effects/effects.ts";
 import type { ObjectRow } from "../../store/rows/objects/objects.ts";
+import { readLostUntil } from "../../store/rows/recovery.ts";
 import { readLiveRuns } from "../../store/rows/runs/live-runs.ts";
 import { instantText } from "../../store/values.ts";
 import { loadAssignments } from "../attempts/assignment.ts";
@@ -20,7 +22,8 @@ export type AcceptedRun = { runId: Uuid; object: ObjectRow | undefined };
 /**
  * What runs, accepted in this transaction and not yet ended, declare is to be done outside. Only those are named here
  * that declare something (`has_effects`). What an effect will say is written down now, so that it never says anything
- * else; its links work for a week, and pin the results for as long.
+ * else; its links work for a week, and pin the results for as long. A run that was due before commits were lost may have
+ * succeeded in them, under this very id: its effects are born in doubt, as of its instant.
  */
 export async function effectIntentsOf(
   authority: Authority,
@@ -37,11 +40,13 @@ export async function effectIntentsOf(
   const schedules = [...live.values()].flatMap((run) => (run.schedule_id === null ? [] : [run.schedule_id]));
   const named = await tx.query<{ id: Uuid; name: string }>(READ_NAMES, [schedules]);
   const names = new Map(named.map((row) => [row.id, row.name]));
+  const lostUntil = await readLostUntil(tx);
   const linkUntil = Math.ceil((nowAt + RESULT_LINK_MS) / 1000);
 
   const effects = accepted.flatMap(({ runId, object }): NewEffect[] => {
     const run = live.get(runId)!;
     const { work } = assignments.get(runId)!;
+    const inDoubt = lostUntil !== null && run.scheduled_at < lostUntil;
     const shownRun = showId("run", runId);
     const facts = {
       schedule:
@@ -68,6 +73,9 @@ export async function effectIntentsOf(
       object_id: object?.id ?? null,
       action_id: actionIdOf(effect.name, shownRun),
       request: { effect, facts },
+      in_doubt: inDoubt,
+      first_sent_at: inDoubt ? run.scheduled_at : null,
+      error_message: inDoubt ? MAY_BE_LOST : null,
     }));
   });
   const objects = [...new Set(effects.flatMap((one) => (one.object_id === null ? [] : [one.object_id])))];

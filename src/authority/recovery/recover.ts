@@ -1,3 +1,4 @@
+import { MAY_BE_LOST } from "../../domain/effects/settlement.ts";
 import { nextEpoch } from "../../domain/fence.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
 import {
@@ -27,7 +28,8 @@ export type RecoverOutcome =
  * Writes  authority_epoch: every fence from now on is greater than any that was given out in what is lost. live_run: each
  *         running attempt gets one term to be heard of, since its worker may well live; what is not heard of expires
  *         without being held against its run (its fence is of an older epoch). effect: what is pending or being sent may
- *         have been sent, so it goes on as its `onUncertain` says. recovery, audit_event.
+ *         have been sent, so it goes on as its `onUncertain` says. recovery, which casts the same doubt on effects of runs
+ *         that were due before it (see effectIntentsOf). audit_event.
  * Replay  `not-needed`.
  */
 export function recoverAuthority(
@@ -41,7 +43,7 @@ export function recoverAuthority(
     nothingLost: boolean;
   },
 ): Promise<RecoverOutcome> {
-  const { actor, reason } = request;
+  const { actor, reason, nothingLost } = request;
   return authority.transact("recover", async (tx) => {
     const recorded = await lockRecorded(tx);
     const here = await readIdentity(tx);
@@ -51,14 +53,14 @@ export function recoverAuthority(
       return { kind: "not-needed", epoch: recorded.epoch, unfinished: newest?.finishedAt === null };
     }
     const running = await lockRunning(tx);
-    const effects = request.nothingLost ? [] : await lockOpenEffects(tx);
+    const effects = nothingLost ? [] : await lockOpenEffects(tx);
     const nowAt = await tx.authorityNow();
     const epoch = nextEpoch(recorded.epoch, nowAt);
     await raiseEpoch(tx, epoch, here, nowAt);
     await renewAllLeases(tx, running, nowAt + authority.settings.lease.ttlMs);
-    await doubtEffects(tx, effects, nowAt);
+    await doubtEffects(tx, effects, MAY_BE_LOST, nowAt);
     const findings = { before: recorded, here, differences, runs: running.length, effects: effects.length };
-    await insertRecovery(tx, { epoch, actor, reason, findings }, nowAt);
+    await insertRecovery(tx, { epoch, actor, reason, findings, nothingLost }, nowAt);
     const after = { epoch, differences, runs: running.length, effects: effects.length, reason };
     await writeAudit(tx, {
       tenantId: SYSTEM,

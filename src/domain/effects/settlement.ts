@@ -13,6 +13,9 @@ export type SendReport =
   /** Nothing was tried. */
   | { kind: "not-sent"; message: string };
 
+/** Of an effect that a recovery leaves in doubt. */
+export const MAY_BE_LOST = "it may have been sent in commits that are lost";
+
 /** An effect as far as it decides what becomes of it. `budgetAttempts` counts the attempt in question. */
 export type EffectStanding = {
   state: EffectState;

@@ -55,12 +55,13 @@ const DOUBT = sql(
   "recovery_doubt_effects",
   `update effect
       set in_doubt = true, first_sent_at = coalesce(first_sent_at, created_at),
-          lease_until = case when state = 'sending' then least(lease_until, $2::timestamptz) end
+          lease_until = case when state = 'sending' then least(lease_until, $2::timestamptz) end,
+          error_message = coalesce(error_message, $3)
     where id = any($1::uuid[])`,
 );
 const INSERT = sql(
   "recovery_insert",
-  `insert into recovery (epoch, recovered_at, actor, reason, findings) values ($1, $2, $3, $4, $5)`,
+  `insert into recovery (epoch, recovered_at, actor, reason, findings, nothing_lost) values ($1, $2, $3, $4, $5, $6)`,
 );
 const FINISH = sql(
   "recovery_finish",
@@ -70,6 +71,11 @@ const READ_NEWEST = sql(
   "recovery_read_newest",
   `select epoch, recovered_at as "recoveredAt", finished_at as "finishedAt", actor, reason from recovery
     order by epoch desc limit 1`,
+);
+// As many rows as there were recoveries.
+const READ_LOST_UNTIL = sql(
+  "recovery_read_lost_until",
+  "select max(recovered_at) as until from recovery where not nothing_lost",
 );
 
 /** What tells a server from its copies. */
@@ -137,17 +143,22 @@ export async function lockOpenEffects(tx: Queryable): Promise<Uuid[]> {
 }
 
 /** Nobody may say any more that they did not happen; those that are being sent are given up at once. */
-export async function doubtEffects(tx: Queryable, effectIds: readonly Uuid[], nowAt: Instant): Promise<void> {
-  if (effectIds.length > 0) await tx.query(DOUBT, [effectIds, instantText(nowAt)]);
+export async function doubtEffects(
+  tx: Queryable,
+  effectIds: readonly Uuid[],
+  message: string,
+  nowAt: Instant,
+): Promise<void> {
+  if (effectIds.length > 0) await tx.query(DOUBT, [effectIds, instantText(nowAt), message]);
 }
 
 export async function insertRecovery(
   tx: Queryable,
-  recovery: { epoch: number; actor: string; reason: string; findings: unknown },
+  recovery: { epoch: number; actor: string; reason: string; findings: unknown; nothingLost: boolean },
   nowAt: Instant,
 ): Promise<void> {
-  const { epoch, actor, reason, findings } = recovery;
-  await tx.query(INSERT, [epoch, instantText(nowAt), actor, reason, JSON.stringify(findings)]);
+  const { epoch, actor, reason, findings, nothingLost } = recovery;
+  await tx.query(INSERT, [epoch, instantText(nowAt), actor, reason, JSON.stringify(findings), nothingLost]);
 }
 
 export async function finishRecovery(db: Queryable, epoch: number, tally: Record<string, number>): Promise<void> {
@@ -164,4 +175,9 @@ export type Recovery = {
 
 export async function findNewestRecovery(db: Queryable): Promise<Recovery | undefined> {
   return (await db.query<Recovery>(READ_NEWEST))[0];
+}
+
+/** When the newest recovery was that may have lost commits: what was due before may have happened in them. */
+export async function readLostUntil(tx: Queryable): Promise<Instant | null> {
+  return (await tx.query<{ until: Instant | null }>(READ_LOST_UNTIL))[0]!.until;
 }

@@ -30,6 +30,7 @@ export type EffectLine = {
   resolution: string | null;
   external_id: string | null;
   error_message: string | null;
+  first_sent_at: Date | null;
   next_attempt_at: Date;
   request: { facts: Record<string, unknown> };
 };

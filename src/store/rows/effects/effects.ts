@@ -43,11 +43,10 @@ const COLUMNS = `id, tenant_id, run_id, object_id, kind, name, action_id, reques
 const INSERT = sql(
   "effects_insert",
   `insert into effect (id, tenant_id, run_id, schedule_id, object_id, kind, name, action_id, request, on_uncertain,
-                       next_attempt_at, budget_from, created_at)
-   select id, tenant_id, run_id, schedule_id, object_id, kind, name, action_id, request, on_uncertain, $11, $11, $11
+                       in_doubt, first_sent_at, error_message, next_attempt_at, budget_from, created_at)
+   select e.*, $14, $14, $14
      from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::text[],
-                 $9::jsonb[], $10::text[])
-       as e (id, tenant_id, run_id, schedule_id, object_id, kind, name, action_id, request, on_uncertain)`,
+                 $9::jsonb[], $10::text[], $11::boolean[], $12::timestamptz[], $13::text[]) as e`,
 );
 const LOCK = sql("effects_lock", `select ${COLUMNS} from effect where id = any($1::uuid[]) order by id for update`);
 const LOCK_SKIPPING = sql(
@@ -74,9 +73,9 @@ const FIND_LAPSED = sql(
   `select id from effect where state = 'sending' and lease_until < clock_timestamp() order by lease_until limit $1`,
 );
 
-export type NewEffect = Pick<EffectRow, "id" | "tenant_id" | "run_id" | "object_id" | "action_id" | "request"> & {
-  schedule_id: Uuid | null;
-};
+type Born = "id" | "tenant_id" | "run_id" | "object_id" | "action_id" | "request";
+type Doubt = "in_doubt" | "first_sent_at" | "error_message";
+export type NewEffect = Pick<EffectRow, Born | Doubt> & { schedule_id: Uuid | null };
 
 export async function insertEffects(tx: Queryable, effects: readonly NewEffect[], nowAt: Instant): Promise<void> {
   if (effects.length === 0) return;
@@ -91,6 +90,9 @@ export async function insertEffects(tx: Queryable, effects: readonly NewEffect[]
     effects.map((one) => one.action_id),
     effects.map((one) => one.request),
     effects.map((one): OnUncertain => one.request.effect.onUncertain),
+    effects.map((one) => one.in_doubt),
+    effects.map((one) => one.first_sent_at),
+    effects.map((one) => one.error_message),
     instantText(nowAt),
   ]);
 }
