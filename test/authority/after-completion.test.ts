@@ -3,6 +3,7 @@ import { completeRuns } from "../../src/authority/attempts/complete.ts";
 import { failRuns } from "../../src/authority/attempts/fail.ts";
 import type { Grant } from "../../src/authority/attempts/grant.ts";
 import { restoreLostEnds } from "../../src/authority/repair/lost-ends.ts";
+import { fromTheBeginning, restoreLostLiveRows } from "../../src/authority/repair/lost-live-rows.ts";
 import { cancelRuns } from "../../src/authority/runs/cancel.ts";
 import { runNow } from "../../src/authority/runs/run-now.ts";
 import { deleteSchedule } from "../../src/authority/schedules/delete-schedule.ts";
@@ -13,7 +14,8 @@ import type { Definition } from "../../src/domain/definition.ts";
 import type { Uuid } from "../../src/kernel/ids.ts";
 import { scannerOf } from "../loops/scanning.ts";
 import { createWorld, definitionOf, type World } from "../support/world.ts";
-import { history, start, states } from "./scenes.ts";
+import { replay } from "./dead-letters/letters.ts";
+import { bear, failForGood, history, running, start, states } from "./scenes.ts";
 
 const MINUTE = 60_000;
 const delayed = (delayMs: number) => ({ rule: { kind: "afterCompletion", delayMs } as const });
@@ -212,6 +214,97 @@ describe("a schedule that runs so long after its last run ended", () => {
     expect(await cursor(scheduleId)).toMatchObject({ nextRunAt: endedAt + 10 * MINUTE });
     await revise(4, { ...delayed(10 * MINUTE), class: "long" });
     expect(await cursor(scheduleId)).toMatchObject({ nextRunAt: endedAt + 10 * MINUTE });
+  });
+
+  describe("that was another schedule before", () => {
+    const later = (scheduleId: Uuid, definition: Partial<Definition> = {}, authority = world.authority) =>
+      reviseSchedule(authority, {
+        ...who(scheduleId),
+        expectedRevision: 1,
+        change: { definition: definitionOf({ ...delayed(MINUTE), ...definition }) },
+      });
+    const allowed = { overlap: { policy: "allow" } } as const;
+
+    it("edited while a run is open, it goes on from the end of that run", async () => {
+      const { scheduleId, grant } = await running(world);
+      expect(await later(scheduleId)).toMatchObject({ kind: "revised" });
+      expect(await cursor(scheduleId)).toMatchObject({ nextRunAt: null, awaitsEnd: true });
+      await succeed(grant);
+      await world.check();
+      await hear(scheduleId);
+      expect(await cursor(scheduleId)).toMatchObject({ nextRunAt: (await endOf(grant.runId)) + MINUTE });
+    });
+
+    it("edited when all its runs are made, it goes on once it may make more", async () => {
+      const { scheduleId, grant } = await running(world, { maxRuns: 1 });
+      await later(scheduleId, { maxRuns: 1 });
+      expect(await cursor(scheduleId)).toMatchObject({ status: "finished", awaitsEnd: false });
+      const change = { definition: definitionOf(delayed(MINUTE)) };
+      await reviseSchedule(world.authority, { ...who(scheduleId), expectedRevision: 2, change });
+      await succeed(grant);
+      await hear(scheduleId);
+      expect(await cursor(scheduleId)).toMatchObject({ nextRunAt: (await endOf(grant.runId)) + MINUTE });
+    });
+
+    it("end / edit: a run that ends while the edit waits for it is followed, though it told nobody", async () => {
+      const { scheduleId, grant } = await running(world, allowed);
+      const held = world.faults.hold("complete:locked");
+      const ending = succeed(grant);
+      await held.arrived;
+      const editing = later(scheduleId, allowed, world.another());
+      await world.lockWaits();
+      held.release();
+      expect(await ending).toEqual([{ kind: "accepted" }]);
+      expect(await editing).toMatchObject({ kind: "revised" });
+      const { nextRunAt, awaitsEnd } = await cursor(scheduleId);
+      expect(awaitsEnd).toBe(false);
+      expect(nextRunAt).toBeGreaterThanOrEqual((await endOf(grant.runId)) + MINUTE);
+    });
+
+    it("a failed run of those days that is replayed beside its chain and ends last is followed", async () => {
+      const { scheduleId, grant } = await running(world, allowed);
+      await failForGood(world, grant);
+      await later(scheduleId, allowed);
+      const second = await start(world, await bear(world, scheduleId, 1000));
+      expect(await replay(world, grant.runId)).toMatchObject({ kind: "replayed" });
+      const first = await start(world, grant.runId);
+      await succeed(second);
+      await hear(scheduleId);
+      expect(await cursor(scheduleId)).toMatchObject({ nextRunAt: null, awaitsEnd: true });
+      await succeed(first);
+      await hear(scheduleId);
+      expect(await cursor(scheduleId)).toMatchObject({ nextRunAt: (await endOf(first.runId)) + MINUTE });
+    });
+
+    it("a run of those days whose live row was lost is followed, once it has one again", async () => {
+      const { scheduleId, grant } = await running(world);
+      await later(scheduleId);
+      await world.admin.query("delete from live_run where id = $1", [grant.runId]);
+      await world.admin.query("update usage set running = running - 1");
+      expect(await restoreLostLiveRows(world.authority, fromTheBeginning(), 10_000)).toBe(1);
+      await succeed(await start(world, grant.runId));
+      await hear(scheduleId);
+      expect(await cursor(scheduleId)).toMatchObject({ nextRunAt: (await endOf(grant.runId)) + MINUTE });
+    });
+
+    it("the end that the reconciler finds is the last there was, and pauses nothing: what was dealt with is not known any more", async () => {
+      const { scheduleId, grant } = await running(world, allowed);
+      await failForGood(world, grant);
+      await later(scheduleId, { ...allowed, pauseOnFailure: true });
+      const second = await start(world, await bear(world, scheduleId, 1000));
+      await replay(world, grant.runId);
+      const first = await start(world, grant.runId);
+      await failForGood(world, second);
+      await hear(scheduleId);
+      expect(await cursor(scheduleId)).toMatchObject({ status: "paused" });
+      await resumeSchedule(world.authority, who(scheduleId));
+      await failForGood(world, first);
+      await world.admin.query("delete from outbox where kind = 'schedule' and schedule_id = $1", [scheduleId]);
+      expect(await restoreLostEnds(world.authority, 100)).toBe(1);
+      await hear(scheduleId);
+      const nextRunAt = (await endOf(first.runId)) + MINUTE;
+      expect(await cursor(scheduleId)).toMatchObject({ status: "active", nextRunAt });
+    });
   });
 
   it("an end whose word is lost is found by the reconciler, once", async () => {

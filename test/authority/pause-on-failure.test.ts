@@ -14,6 +14,7 @@ import { reviseSchedule } from "../../src/authority/schedules/revise-schedule.ts
 import type { Uuid } from "../../src/kernel/ids.ts";
 import { showId } from "../../src/kernel/ids.ts";
 import { createWorld, definitionOf, type World } from "../support/world.ts";
+import { replay } from "./dead-letters/letters.ts";
 import { allow, bear, failForGood, liveOf, makeDue, running, start, stateOf, states } from "./scenes.ts";
 
 const PAUSES = { pauseOnFailure: true } as const;
@@ -219,6 +220,30 @@ describe("a schedule that is paused by a failure", () => {
     await hear(scheduleId);
     expect(await schedule(scheduleId)).toMatchObject({ status: "active" });
     expect(await stateOf(world, second)).toBe("queued");
+  });
+
+  it("a run from before an edit that asks for it pauses it, and holds what waits", async () => {
+    const { scheduleId, grant } = await running(world);
+    const second = await bear(world, scheduleId, 50_000);
+    const change = { definition: definitionOf(PAUSES) };
+    await reviseSchedule(world.authority, { ...who(scheduleId), expectedRevision: 1, change });
+    await failForGood(world, grant);
+    expect(await stateOf(world, second)).toBe("blocked");
+    await hear(scheduleId);
+    expect(await schedule(scheduleId)).toMatchObject({ status: "paused" });
+    await resumeSchedule(world.authority, who(scheduleId));
+    expect(await stateOf(world, second)).toBe("queued");
+  });
+
+  it("a run from before such an edit that is replayed after it and fails again pauses it", async () => {
+    const { scheduleId, grant } = await running(world);
+    await failForGood(world, grant);
+    const change = { definition: definitionOf(PAUSES) };
+    await reviseSchedule(world.authority, { ...who(scheduleId), expectedRevision: 1, change });
+    await replay(world, grant.runId);
+    await failForGood(world, await start(world, grant.runId));
+    await hear(scheduleId);
+    expect(await schedule(scheduleId)).toMatchObject({ status: "paused" });
   });
 
   it("such a run hands on while a person has paused the schedule, too: what was born before the pause goes on", async () => {

@@ -118,6 +118,7 @@ export async function reopen(
     authority,
     tx,
     born.map(({ birth, guard }) => ({ run: birth, guard })),
+    graves.cursors,
     nowAt,
   );
   await resolveLetters(tx, ids, "replayed", decision, nowAt);

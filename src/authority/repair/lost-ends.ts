@@ -10,15 +10,21 @@ const AWAITING = `c.awaits_end
       and not exists (select from outbox o
                        where o.kind = 'schedule' and o.published_at is null and o.schedule_id = c.schedule_id)`;
 const FIND = sql("lost_ends_find", `select c.schedule_id from schedule_cursor c where ${AWAITING} limit $1`);
+/**
+ * The last end is looked for among the newest runs: a run of days long gone may have been replayed, and ended later. The word
+ * names no run, so it pauses nothing: nobody knows any more which failures somebody has dealt with.
+ */
 const RESTORE = sql(
   "lost_ends_restore",
   `insert into outbox (kind, tenant_id, class, lane, available_at, runs, publish_no, schedule_id)
    select 'schedule', c.tenant_id, coalesce(r.class, 'short'), 1, coalesce(r.finished_at, clock_timestamp()),
-          array[coalesce(r.id, c.schedule_id)], 0, c.schedule_id
+          array[c.schedule_id], 0, c.schedule_id
      from schedule_cursor c
      left join lateral (
-       select id, class, finished_at from run
-        where schedule_id = c.schedule_id order by scheduled_at desc, id desc limit 1) r on true
+       select class, finished_at
+         from (select class, finished_at from run
+                where schedule_id = c.schedule_id order by scheduled_at desc, id desc limit 1000) newest
+        order by finished_at desc nulls last limit 1) r on true
     where c.schedule_id = any($1::uuid[]) and ${AWAITING}
    returning schedule_id, available_at`,
 );

@@ -73,9 +73,9 @@ function restoreOne(authority: Authority, { id, scheduled_at, schedule_id }: Str
     if (run === undefined) return 0;
     const nowAt = await tx.authorityNow();
     await closeAttempts(tx, leftOpen(run), nowAt);
-    await bringBack(authority, tx, [{ run, guard: schedule_id === null ? id : null }], nowAt);
+    const cursors = new Map(cursor === undefined ? [] : [[cursor.schedule_id, cursor]]);
+    await bringBack(authority, tx, [{ run, guard: schedule_id === null ? id : null }], cursors, nowAt);
     if (cursor !== undefined) {
-      await authority.revisions.load(tx, [revisionOf(cursor)]);
       const { overlap } = authority.revisions.get(revisionOf(cursor)).definition;
       await fillFreeGuards(tx, cursor.schedule_id, overlap, nowAt);
     }

@@ -1,9 +1,10 @@
 import type { NewRun } from "../../domain/materialization.ts";
-import { tellingOf } from "../../domain/planning/told-ends.ts";
+import { hasEffects, type Telling, tellingOf } from "../../domain/planning/told-ends.ts";
 import { LANES, type Trigger } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import type { Transaction } from "../../store/database.ts";
+import type { CursorRow } from "../../store/rows/cursors.ts";
 import { carryAttempts } from "../../store/rows/operations/backfill.ts";
 import type { Authority } from "../authority.ts";
 import { revisionOf } from "../revisions.ts";
@@ -29,17 +30,19 @@ export type ReturningRun = {
 
 /**
  * Gives runs that stand open in history a live row again, each with its guard (null: it waits), of the revisions they were
- * made under; attempts are numbered on. The start deadline was kept or missed by the first start and does not count.
+ * made under; attempts are numbered on. The start deadline was kept or missed by the first start and does not count. Of their
+ * ends they tell what their schedules, whose cursors are locked, want to hear of now.
  */
 export async function bringBack(
   authority: Authority,
   tx: Transaction,
   returning: readonly { run: ReturningRun; guard: Uuid | null }[],
+  cursors: ReadonlyMap<Uuid, CursorRow>,
   nowAt: Instant,
 ): Promise<void> {
   const given = returning.map((one) => one.run);
-  await authority.revisions.load(tx, given.flatMap(keyOf));
-  const runs = returning.map(({ run, guard }) => toNewRun(authority, run, guard));
+  await authority.revisions.load(tx, [...given.flatMap(keyOf), ...[...cursors.values()].map(revisionOf)]);
+  const runs = returning.map(({ run, guard }) => ({ ...toNewRun(run, guard), ...telling(authority, run, cursors) }));
   const own = new Map(given.filter((run) => run.own_work).map((run) => [run.id, { job: null, payload: null }]));
   await bringToLife(tx, runs, own, nowAt, leaveToRelay);
   await carryAttempts(tx, given);
@@ -49,8 +52,18 @@ function keyOf({ schedule_id, revision, content }: ReturningRun) {
   return schedule_id === null || revision === null ? [] : [revisionOf({ schedule_id, revision, content })];
 }
 
-function toNewRun(authority: Authority, run: ReturningRun, guard: Uuid | null): NewRun {
+/** Effects are those of the run's own work; ends are told to the schedule as it is. */
+function telling(authority: Authority, run: ReturningRun, cursors: ReadonlyMap<Uuid, CursorRow>): Partial<Telling> {
   const [key] = keyOf(run);
+  if (key === undefined) return { hasEffects: run.own_effects };
+  const cursor = cursors.get(key.scheduleId);
+  return {
+    ...(cursor === undefined ? {} : tellingOf(authority.revisions.get(revisionOf(cursor)).definition)),
+    hasEffects: hasEffects(authority.revisions.get(key).definition),
+  };
+}
+
+function toNewRun(run: ReturningRun, guard: Uuid | null): NewRun {
   return {
     id: run.id,
     scheduleId: run.schedule_id,
@@ -66,6 +79,5 @@ function toNewRun(authority: Authority, run: ReturningRun, guard: Uuid | null): 
     startDeadlineAt: null,
     heldBy: "replay",
     guard,
-    ...(key === undefined ? { hasEffects: run.own_effects } : tellingOf(authority.revisions.get(key).definition)),
   };
 }

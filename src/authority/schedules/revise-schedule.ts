@@ -1,6 +1,6 @@
 import type { Definition, Payload } from "../../domain/definition.ts";
 import { freeGuards, slotGuard, slotsOf } from "../../domain/guard.ts";
-import { followingAt } from "../../domain/planning/told-ends.ts";
+import { followingAt, hearsMore, tellingOf } from "../../domain/planning/told-ends.ts";
 import type { RuleFault } from "../../domain/recurrence/compile.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
@@ -8,7 +8,7 @@ import type { Transaction } from "../../store/database.ts";
 import { findSchedule, type ScheduleView } from "../../store/reads/schedules.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
 import { findLastSettledBefore } from "../../store/rows/chains.ts";
-import { setGuards } from "../../store/rows/runs/live-marks.ts";
+import { setGuards, tellMore } from "../../store/rows/runs/live-marks.ts";
 import { findWithOpenRuns, type LiveRun, lockEveryRunOf } from "../../store/rows/runs/live-runs.ts";
 import { insertRevision, updateCursor, updateSchedule } from "../../store/rows/schedules.ts";
 import { handOn, letGo } from "../attempts/hand-on.ts";
@@ -43,9 +43,11 @@ export type ReviseOutcome =
 
 /**
  * Makes the next revision, for instants that are not settled yet: what is due up to now keeps the old one.
- * Locks   schedule_cursor, schedule; what settling locks; every open run if the number of slots changes.
+ * Locks   schedule_cursor, schedule; what settling locks; every open run if the number of slots changes, or if the
+ *         schedule is to hear of more ends.
  * Time    authority time, after the locks; the next instant is after it and after the last settled one.
- * Writes  what settling writes; schedule, schedule_revision, schedule_cursor, audit_event; guards if slots change.
+ * Writes  what settling writes; schedule, schedule_revision, schedule_cursor, audit_event; guards if slots change, and which
+ *         ends open runs tell of.
  * Replay  `conflict`: the revision that was expected is not the current one any more.
  */
 export async function reviseSchedule(
@@ -65,6 +67,7 @@ export async function reviseSchedule(
       ? settleSchedule(authority, tx, locked)
       : settleForGood(authority, tx, locked));
     const { schedule, nowAt } = now;
+    await askToBeTold(tx, scheduleId, before.definition, definition);
     const next = await planNext(authority, tx, now, before.definition, definition);
     if (!next.ok) refuse<ReviseOutcome>({ kind: "invalid", fault: next.fault });
     const unknown = await findUnknownCalendar(tx, tenantId, definition);
@@ -147,12 +150,22 @@ async function planNext(
   if ((await findWithOpenRuns(tx, [now.cursor.schedule_id])).size > 0) {
     return { ok: true, nextRunAt: null, newChain: true, awaitsEnd: true };
   }
-  // Another delay counts from the same end as the one before.
+  // Another delay counts from the same end as the one before; a run that was waited for may have ended just now.
   const endedAt =
-    before.rule.kind === "afterCompletion" && pendingAt !== null ? pendingAt - before.rule.delayMs : fromAt;
+    before.rule.kind === "afterCompletion" && pendingAt !== null
+      ? pendingAt - before.rule.delayMs
+      : Math.max(fromAt, await tx.authorityNow());
   const following = followingAt(after, Math.max(endedAt, fromAt - after.rule.delayMs), lastNominalAt);
   const nextRunAt = following.kind === "at" ? Math.max(following.nextRunAt, Math.floor(fromAt) + 1) : null;
   return { ok: true, nextRunAt, newChain: true, awaitsEnd: false };
+}
+
+/** Open runs were born by the revision before: of what the schedule wants to hear from now on, they tell as well. */
+async function askToBeTold(tx: Transaction, scheduleId: Uuid, before: Definition, after: Definition): Promise<void> {
+  if (!hearsMore(before, after)) return;
+  // Who ends a run reads under its lock what to tell.
+  if ((await lockEveryRunOf(tx, scheduleId)) === undefined) lookAgain();
+  await tellMore(tx, scheduleId, tellingOf(after));
 }
 
 type Seat = { id: Uuid; guard: Uuid };

@@ -5,10 +5,11 @@ import type { RunState, ScheduleStatus } from "../states.ts";
 
 /**
  * Schedules that hear of the ends of their runs. Who ends a run does not lock its schedule: it leaves word, and
- * materialize takes that up under the schedule's lock. A run knows from birth whether its schedule wants to hear of it.
+ * materialize takes that up under the schedule's lock. A run knows from birth whether its schedule wants to hear of it; an
+ * edit that makes the schedule want more tells its open runs.
  */
 
-/** What a run carries from birth of what its end brings about: which ends its schedule hears of, whether success has effects. */
+/** What a run carries of what its end brings about: which ends its schedule hears of, whether success has effects. */
 export type Telling = { tellsEnd: boolean; pausesOnFailure: boolean; hasEffects: boolean };
 
 export function tellingOf(definition: Pick<Definition, "rule" | "pauseOnFailure" | "effects">): Telling {
@@ -19,6 +20,12 @@ export function tellingOf(definition: Pick<Definition, "rule" | "pauseOnFailure"
     pausesOnFailure: pauseOnFailure === true,
     hasEffects: hasEffects(definition),
   };
+}
+
+/** Whether a schedule wants to hear of ends that it did not want to hear of before an edit. */
+export function hearsMore(before: Definition, after: Definition): boolean {
+  const [was, is] = [tellingOf(before), tellingOf(after)];
+  return (is.tellsEnd && !was.tellsEnd) || (is.pausesOnFailure && !was.pausesOnFailure);
 }
 
 export function hasEffects({ effects }: Pick<Definition, "effects">): boolean {

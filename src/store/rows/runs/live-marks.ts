@@ -1,3 +1,4 @@
+import type { Telling } from "../../../domain/planning/told-ends.ts";
 import type { Instant } from "../../../kernel/clock.ts";
 import type { Uuid } from "../../../kernel/ids.ts";
 import { type Queryable, sql } from "../../database.ts";
@@ -11,6 +12,20 @@ const MARK_CANCEL_REQUESTED = sql(
 /** Asks the workers of running runs to stop; the rows are locked. */
 export async function markCancelRequested(tx: Queryable, ids: readonly Uuid[], nowAt: Instant): Promise<void> {
   if (ids.length > 0) await tx.query(MARK_CANCEL_REQUESTED, [ids, instantText(nowAt)]);
+}
+
+const TELL_MORE = sql(
+  "live_tell_more",
+  `update live_run set tells_end = tells_end or $2, pauses_on_failure = pauses_on_failure or $3 where schedule_id = $1`,
+);
+
+/** Has the open runs of a schedule, all locked, tell it of these ends, too. */
+export async function tellMore(
+  tx: Queryable,
+  scheduleId: Uuid,
+  { tellsEnd, pausesOnFailure }: Pick<Telling, "tellsEnd" | "pausesOnFailure">,
+): Promise<void> {
+  await tx.query(TELL_MORE, [scheduleId, tellsEnd, pausesOnFailure]);
 }
 
 const SET_GUARDS = sql(
