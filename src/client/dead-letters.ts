@@ -27,6 +27,8 @@ export type DeadLetterDecision = {
   resolution: "replayed" | "dismissed";
   resolvedAt: string;
   resolvedBy: string;
+  /** What that API key is called; null where it is none. */
+  resolvedByLabel: string | null;
   reason: string | null;
   operationId: string | null;
   failedAt: string;

@@ -199,7 +199,7 @@ describe("one dead letter", () => {
     expect((await send("POST", path, {})).body).toMatchObject({ changed: false });
     expect((await send("GET", `/v1/dead-letters/${run}`)).body).toMatchObject({
       letter: { state: "dismissed" },
-      history: [{ resolution: "dismissed", reason: "old" }],
+      history: [{ resolution: "dismissed", reason: "old", resolvedByLabel: expect.any(String) }],
     });
   });
 

@@ -143,6 +143,10 @@ describe("POST /v1/effects/:id/resolve", () => {
       changed: true,
       effect: { state: "resolved", resolution: "sent", resolvedBy: expect.stringMatching(/^key_/) },
     });
+    const { runId } = (await send("GET", `/v1/effects/${ids.mail}`)).body;
+    expect((await send("GET", `/v1/runs/${runId}`)).body.effects, "the run says how, too").toMatchObject([
+      { state: "resolved", resolution: "sent" },
+    ]);
     expect((await resolve(ids.mail!, "sent")).body).toMatchObject({ changed: false });
     expect((await resolve(ids.mail!, "resend")).body).toMatchObject({
       status: 409,

@@ -98,6 +98,33 @@ const age = () =>
     ),
   );
 
+describe("what a run's schedule is called", () => {
+  const names = async (run: string, scheduleId: string) => {
+    const [one, many] = [await send("GET", `/v1/runs/${run}`), await send("GET", `/v1/schedules/${scheduleId}/runs`)];
+    const listed = (many.body.items as { schedule: unknown }[])[0];
+    return { one: one.body.schedule, listed: listed?.schedule };
+  };
+
+  it("stands beside its id, as it is now; a deleted one has given its key away", async () => {
+    const scheduleId = await makeSchedule({ name: "Books", key: "books" });
+    const run = String((await send("POST", `/v1/schedules/${scheduleId}/runs`, {})).body.runId);
+    // Lists leave out the last seconds.
+    await server.db.query(
+      sql("test_earlier", "update run set materialized_at = materialized_at - interval '1 minute' where id = $1"),
+      [readId("run", run)],
+    );
+    const called = { key: "books", name: "Books" };
+    expect(await names(run, scheduleId)).toEqual({ one: called, listed: called });
+    expect((await send("DELETE", `/v1/schedules/${scheduleId}`)).status).toBe(200);
+    const deleted = { key: null, name: "Books" };
+    expect(await names(run, scheduleId)).toEqual({ one: deleted, listed: deleted });
+  });
+
+  it("is null for a run without a schedule", async () => {
+    expect((await send("GET", `/v1/runs/${await makeRun()}`)).body.schedule).toBeNull();
+  });
+});
+
 describe("a run", () => {
   it("made ad hoc is read back as the authority has it", async () => {
     const run = await makeRun({ n: 1 });

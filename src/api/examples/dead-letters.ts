@@ -36,7 +36,8 @@ export const LETTER_HISTORY = [
   {
     resolution: "replayed",
     resolvedAt: "2026-10-01T13:01:40Z",
-    resolvedBy: "key:pk_demo",
+    resolvedBy: "key_01kct0v2mz8h3bmq5d0v5x2c9w",
+    resolvedByLabel: "demo",
     reason: "It was a timeout",
     operationId: null,
     failedAt: "2026-10-01T13:01:12Z",

@@ -4,6 +4,7 @@ import { LETTER_STATES, RESOLUTIONS } from "../../domain/dead-letters.ts";
 import { showId } from "../../kernel/ids.ts";
 import type { LetterGroup, LetterView, ResolutionView } from "../../store/reads/dead-letters.ts";
 import type { RunView } from "../../store/reads/runs.ts";
+import type { LabelOf } from "../actors.ts";
 import { LETTER_GROUP, LETTER_HISTORY, LETTERS_PLAN, LISTED_LETTER } from "../examples/dead-letters.ts";
 import { shownInstant } from "../input/fields.ts";
 import { showInstant, showInstantOrNull } from "./instant.ts";
@@ -48,11 +49,15 @@ export function presentLetter(view: LetterView): z.output<typeof letterSchema> {
   };
 }
 
+/** Beside an actor. */
+const actorLabel = z.string().nullable().describe("What that API key is called; null: it is none of the tenant's");
+
 const decisionSchema = z
   .strictObject({
     resolution: z.enum(RESOLUTIONS),
     resolvedAt: shownInstant,
     resolvedBy: z.string(),
+    resolvedByLabel: actorLabel,
     reason: z.string().nullable().describe("Why, as whoever decided put it"),
     operationId: z.string().nullable().describe("It was decided about many at once"),
     failedAt: shownInstant.describe("The failure it was about"),
@@ -84,6 +89,7 @@ type Detail = {
   attempts: readonly Parameters<typeof presentAttempt>[0][];
   history: readonly ResolutionView[];
   hasOwnPayload: boolean;
+  labelOf: LabelOf;
 };
 
 export function presentDetail({
@@ -92,13 +98,14 @@ export function presentDetail({
   attempts,
   history,
   hasOwnPayload,
+  labelOf,
 }: Detail): z.output<typeof letterDetailSchema> {
   return {
     letter: presentLetter(letter),
     run: run === undefined ? null : presentListedRun(run),
     payload: run === undefined ? null : payloadOf(run, hasOwnPayload),
     attempts: attempts.map(presentAttempt),
-    history: history.map(presentDecision),
+    history: history.map((one) => presentDecision(one, labelOf)),
     source: "authority",
   };
 }
@@ -109,10 +116,11 @@ function payloadOf({ id, scheduleId, revision }: RunView, hasOwnPayload: boolean
   return { kind: "revision" as const, scheduleId: showId("sch", scheduleId), revision };
 }
 
-function presentDecision(view: ResolutionView): z.output<typeof decisionSchema> {
+function presentDecision(view: ResolutionView, labelOf: LabelOf): z.output<typeof decisionSchema> {
   const { n: _n, ...rest } = view;
   return {
     ...rest,
+    resolvedByLabel: labelOf(view.resolvedBy),
     resolvedAt: showInstant(view.resolvedAt),
     operationId: view.operationId === null ? null : showId("op", view.operationId),
     failedAt: showInstant(view.failedAt),

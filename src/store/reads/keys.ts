@@ -27,3 +27,18 @@ const FIND_API_KEY = sql(
 export async function findApiKey(db: Queryable, prefix: string): Promise<ApiKeyRow | undefined> {
   return (await db.query<ApiKeyRow>(FIND_API_KEY, [prefix]))[0];
 }
+
+const FIND_LABELS = sql(
+  "find_key_labels",
+  "select id, label from api_key where tenant_id = $1 and id = any($2::uuid[])",
+);
+
+/** What the tenant calls these keys; one that is not its own is not there. */
+export async function findKeyLabels(
+  db: Queryable,
+  tenantId: Uuid,
+  ids: readonly Uuid[],
+): Promise<ReadonlyMap<Uuid, string>> {
+  const rows = await db.query<{ id: Uuid; label: string }>(FIND_LABELS, [tenantId, ids]);
+  return new Map(rows.map((row) => [row.id, row.label]));
+}

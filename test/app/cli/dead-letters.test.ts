@@ -60,8 +60,9 @@ test("one is replayed by its id, with the reason, and shown with what was decide
   expect(replayed.out).toMatch(/ is queued; follow it: punctual runs watch run_/);
   const shown = await up.run("dead-letters", "show", run);
   expect(shown.out).toMatch(/^run is +queued$/m);
-  expect(shown.out).toMatch(/^payload +its own$/m);
-  expect(shown.out).toMatch(/^replayed .* mended +permanent$/m);
+  expect(shown.out).toMatch(/^payload +\{"period":"last-hour"\}$/m);
+  expect(shown.out).toMatch(/^payload is +its own$/m);
+  expect(shown.out, "by the label of the key").toMatch(/^replayed .* demo +mended +permanent$/m);
   expect(await up.run("dead-letters", "replay", run)).toMatchObject({
     exitCode: 1,
     err: "punctual: The run is queued: only a failed one can be replayed\n",

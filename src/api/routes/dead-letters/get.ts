@@ -1,5 +1,6 @@
 import { findLetters, hasOwnPayload, readLetterHistory } from "../../../store/reads/dead-letters.ts";
 import { findRun, listAttempts } from "../../../store/reads/runs.ts";
+import { labelsOf } from "../../actors.ts";
 import { READERS } from "../../context.ts";
 import { runParams } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
@@ -26,7 +27,12 @@ export const getDeadLetterRoute = defineRoute({
     const run = await findRun(db, caller.tenantId, runId);
     const attempts = await listAttempts(db, caller.tenantId, runId);
     const history = await readLetterHistory(db, runId);
-    const detail = { letter, run, attempts, history, hasOwnPayload: await hasOwnPayload(db, runId) };
+    const labelOf = await labelsOf(
+      context,
+      caller.tenantId,
+      history.map((one) => one.resolvedBy),
+    );
+    const detail = { letter, run, attempts, history, hasOwnPayload: await hasOwnPayload(db, runId), labelOf };
     return { kind: "ok", body: presentDetail(detail) };
   },
 });

@@ -4,7 +4,7 @@ import type { Act } from "../act.ts";
 import { pageOptions, readLimit } from "../page.ts";
 import { printFields, printJson, printLine, printNote, printTable } from "../print.ts";
 import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
-import { showCount, showUtc } from "../words.ts";
+import { showCount, showScheduleInFull, showUtc } from "../words.ts";
 import { decideCommands } from "./decide.ts";
 import { type FilterOptions, filterOf, filterOptions, printLetters, showError } from "./letters.ts";
 
@@ -66,19 +66,21 @@ Examples:
     group.command("show <run>").description("show one: why, its attempts, and what was decided about it"),
   ).action(
     act(async (config, options: ClientOptions, id: string) => {
-      const found = await clientFor(options, config).deadLetters.get(id);
+      const { deadLetters, runs } = clientFor(options, config);
+      const found = await deadLetters.get(id);
       if (options.json) return printJson(found);
-      printDetail(found);
+      // The letter only says where what the run was given stands.
+      printDetail(found, found.run === null ? null : (await runs.get(id)).payload);
     }),
   );
 
   decideCommands(group, act);
 }
 
-function printDetail({ letter, run, payload, attempts, history }: DeadLetterDetail): void {
+function printDetail({ letter, run, payload, attempts, history }: DeadLetterDetail, given: object | null): void {
   printFields({
     run: letter.runId,
-    schedule: letter.scheduleId,
+    schedule: run === null ? letter.scheduleId : showScheduleInFull(run),
     state: letter.state,
     "run is": run === null ? "not on record any more" : run.state,
     reason: letter.reason,
@@ -86,7 +88,8 @@ function printDetail({ letter, run, payload, attempts, history }: DeadLetterDeta
     fingerprint: letter.fingerprint,
     failed: showUtc(letter.failedAt),
     scheduled: showUtc(letter.scheduledAt),
-    payload: payload && (payload.kind === "own" ? "its own" : `of revision ${payload.revision}`),
+    payload: given && JSON.stringify(given),
+    "payload is": payload && (payload.kind === "own" ? "its own" : `of revision ${payload.revision}`),
     replays: String(letter.replays),
   });
   if (attempts.length > 0) {
@@ -107,6 +110,12 @@ function printDetail({ letter, run, payload, attempts, history }: DeadLetterDeta
   printLine("");
   printTable(
     ["DECISION", "AT (UTC)", "BY", "WHY", "AFTER"],
-    history.map((one) => [one.resolution, showUtc(one.resolvedAt), one.resolvedBy, one.reason ?? "", one.failure]),
+    history.map((one) => [
+      one.resolution,
+      showUtc(one.resolvedAt),
+      one.resolvedByLabel ?? one.resolvedBy,
+      one.reason ?? "",
+      one.failure,
+    ]),
   );
 }
