@@ -10,6 +10,7 @@ import { keepWhereabouts } from "./cli/whereabouts.ts";
 import type { Config } from "./config.ts";
 import { type Core, createCore, openCore } from "./core.ts";
 import { prepareDemo } from "./demo.ts";
+import { assertNotRunningHere } from "./embedded/running-here.ts";
 import { type Servers, startServers } from "./embedded/servers.ts";
 import { registerJobs } from "./jobs.ts";
 import { assertPortFree } from "./port-check.ts";
@@ -19,7 +20,6 @@ import { schedulerRole } from "./roles/scheduler.ts";
 import { senderRole } from "./roles/sender.ts";
 import { sweeperRole } from "./roles/sweeper.ts";
 import { workerRole } from "./roles/worker.ts";
-import { assertNotRunningHere } from "./running-here.ts";
 import { readSecret } from "./secret.ts";
 import { askedToEnd } from "./shutdown.ts";
 

@@ -1,6 +1,6 @@
-import { operatorError } from "../kernel/errors.ts";
-import { findWhereabouts } from "./cli/whereabouts.ts";
-import { findSecret } from "./secret.ts";
+import { operatorError } from "../../kernel/errors.ts";
+import { findWhereabouts } from "../cli/whereabouts.ts";
+import { findSecret } from "../secret.ts";
 
 const PATIENCE_MS = 2_000;
 
