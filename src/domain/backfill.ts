@@ -96,7 +96,7 @@ export function waitsItsTurn(overlap: Overlap): Overlap {
   return overlap.policy === "allow" ? overlap : { policy: "forbid" };
 }
 
-/** Open runs beyond which a backfill of an unlimited schedule waits: the tables of what is open stay small. */
+/** Open runs of a schedule beyond which a backfill waits: the tables of what is open stay small. */
 export const MOST_OPEN_RUNS = 1_000;
 
 /**
@@ -104,7 +104,7 @@ export const MOST_OPEN_RUNS = 1_000;
  * behind older ones, so a slow backfill never holds them up for long.
  *
  * @param open   open runs of the schedule, counted up to `MOST_OPEN_RUNS`
- * @param blocked those of them that wait for a guard
+ * @param blocked those of them that wait their turn: what a failure holds until the resume holds up nobody
  */
 export function roomOfStep(
   overlap: Overlap,
@@ -114,8 +114,8 @@ export function roomOfStep(
   limit: number,
 ): number {
   const isUnlimited = overlap.policy === "allow" && overlap.limit === undefined;
-  const room = isUnlimited ? MOST_OPEN_RUNS - open : Math.min(MOST_OPEN_RUNS, pacePerSecond) - blocked;
-  return Math.max(0, Math.min(room, limit, pacePerSecond));
+  const room = isUnlimited ? pacePerSecond : pacePerSecond - blocked;
+  return Math.max(0, Math.min(room, MOST_OPEN_RUNS - open, limit, pacePerSecond));
 }
 
 /** What is wrong with the bounds of a backfill, in words for whoever sent them. */

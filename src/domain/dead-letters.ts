@@ -29,6 +29,18 @@ export type LetterFilter = {
   toAt?: Instant;
 };
 
+/**
+ * How a letter stands where the failure of a certain moment is meant (undefined: whichever it is of). A run has one letter:
+ * if it is of a later failure, the one that is meant was replayed.
+ */
+export function standingOf(
+  letter: { state: LetterState; created_at: Instant } | undefined,
+  failedAt: Instant | undefined,
+): LetterState | undefined {
+  if (letter === undefined) return undefined;
+  return failedAt === undefined || letter.created_at === failedAt ? letter.state : "replayed";
+}
+
 /** A run whose replay was asked for, read under its locks. */
 export type ReplayedRun = {
   scheduledAt: Instant;

@@ -1,4 +1,5 @@
-import type { LetterState } from "../../domain/dead-letters.ts";
+import { type LetterState, standingOf } from "../../domain/dead-letters.ts";
+import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import type { Transaction } from "../../store/database.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
@@ -20,7 +21,7 @@ export async function dismissLetter(
 ): Promise<Dismissed> {
   const { tenantId, actor, runId, reason } = request;
   return authority.transact("dismiss", async (tx) => {
-    const [outcome] = await dismissIn(authority, tx, tenantId, [runId], { actor, reason, operationId: null });
+    const [outcome] = await dismissIn(authority, tx, tenantId, [{ id: runId }], { actor, reason, operationId: null });
     if (outcome!.kind === "dismissed") {
       await writeAudit(tx, { tenantId, actor, action: "dead-letter.dismiss", subject: runId, after: { reason } });
     }
@@ -28,21 +29,26 @@ export async function dismissLetter(
   });
 }
 
-/** The same for who decides about many at once; in the order of the ids. */
+/** The same for who decides about many at once, each perhaps of a certain failure; in their order. */
 export async function dismissIn(
   authority: Authority,
   tx: Transaction,
   tenantId: Uuid,
-  runIds: readonly Uuid[],
+  wanted: readonly { id: Uuid; at?: Instant }[],
   decision: Decision,
 ): Promise<Dismissed[]> {
-  const letters = await lockLetters(tx, tenantId, runIds);
+  const letters = await lockLetters(
+    tx,
+    tenantId,
+    wanted.map((one) => one.id),
+  );
   await authority.faults.reach("dismiss:locked");
   const nowAt = await tx.authorityNow();
-  const open = runIds.filter((id) => letters.get(id) === "open");
+  const stateOf = ({ id, at }: { id: Uuid; at?: Instant }) => standingOf(letters.get(id), at);
+  const open = wanted.filter((one) => stateOf(one) === "open").map((one) => one.id);
   await resolveLetters(tx, open, "dismissed", decision, nowAt);
-  return runIds.map((id) => {
-    const state = letters.get(id);
+  return wanted.map((one) => {
+    const state = stateOf(one);
     if (state === undefined) return { kind: "not-found" };
     return state === "open" ? { kind: "dismissed" } : { kind: "resolved", state };
   });

@@ -1,5 +1,5 @@
 import { waitsItsTurn } from "../../domain/backfill.ts";
-import { type LetterState, type ReplayRefusal, refusalOfReplay } from "../../domain/dead-letters.ts";
+import { type LetterState, type ReplayRefusal, refusalOfReplay, standingOf } from "../../domain/dead-letters.ts";
 import { concernOf, type OverlapPlan, planOverlap } from "../../domain/overlap.ts";
 import type { RunState } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
@@ -45,7 +45,8 @@ export type Graves = {
 /**
  * Locks what replays of these dead letters are decided by, and refuses those that cannot be: cursors, schedules, what
  * hearing of ends locks (a failure pauses first, however quickly somebody is there to replay it), guard holders and runs
- * that nobody else holds, letters. In the result, runs without an outcome may be opened by `reopen`.
+ * that nobody else holds, letters. In the result, runs without an outcome may be opened by `reopen`. `failedAt`: which
+ * failure of each run is meant, where it is a certain one.
  */
 export async function lockGraves(
   authority: Authority,
@@ -53,6 +54,7 @@ export async function lockGraves(
   tenantId: Uuid,
   keys: readonly LetterKey[],
   replayable: readonly LetterState[],
+  failedAt: ReadonlyMap<Uuid, Instant> = new Map(),
 ): Promise<Graves> {
   const ids = [...new Set(keys.flatMap((key) => key.schedule_id ?? []))].sort();
   const before = await lockCursors(tx, ids);
@@ -86,7 +88,7 @@ export async function lockGraves(
     }
     const { state } = run;
     const scheduleStatus = scheduleId === null ? undefined : schedules.get(scheduleId)?.status;
-    const view = { scheduledAt, state, letter: letters.get(id), scheduleStatus };
+    const view = { scheduledAt, state, letter: standingOf(letters.get(id), failedAt.get(id)), scheduleStatus };
     const refusal = refusalOfReplay(view, replayable, floorAt);
     if (refusal === "not-failed") outcomes.set(id, { kind: refusal, state });
     else if (refusal !== undefined) outcomes.set(id, { kind: refusal });

@@ -16,7 +16,7 @@ const READ_KEYS = sql(
 );
 const LOCK = sql(
   "letters_lock",
-  `select run_id, coalesce(resolution, 'open') as state from dead_letter
+  `select run_id, coalesce(resolution, 'open') as state, created_at from dead_letter
     where tenant_id = $1 and run_id = any($2::uuid[]) order by run_id for update`,
 );
 /** A run that is ending has a letter to come: who ends it may be waiting for what the caller holds, so nobody waits here. */
@@ -57,14 +57,17 @@ export async function readLetterKeys(tx: Queryable, tenantId: Uuid, runIds: read
   return tx.query<LetterKey>(READ_KEYS, [tenantId, runIds]);
 }
 
+/** A letter under its lock; `created_at` tells which failure of its run it is of. */
+export type LockedLetter = { run_id: Uuid; state: LetterState; created_at: Instant };
+
 /** Locks the letters, by run, waiting; those that are not there (any more) are missing. */
 export async function lockLetters(
   tx: Queryable,
   tenantId: Uuid,
   runIds: readonly Uuid[],
-): Promise<Map<Uuid, LetterState>> {
-  const rows = await tx.query<{ run_id: Uuid; state: LetterState }>(LOCK, [tenantId, runIds]);
-  return new Map(rows.map((row) => [row.run_id, row.state]));
+): Promise<Map<Uuid, LockedLetter>> {
+  const rows = await tx.query<LockedLetter>(LOCK, [tenantId, runIds]);
+  return new Map(rows.map((row) => [row.run_id, row]));
 }
 
 /** As much of a failed run as its live row is made from. */
@@ -120,24 +123,27 @@ export async function resolveLetters(
 }
 
 const FITS = `($5::text is null or class = $5) and ($6::text is null or reason = $6)
-  and ($7::text is null or fingerprint = $7)`;
+  and ($7::text is null or fingerprint = $7) and (schedule_id = any($9::uuid[])) is not true`;
 const walkOf = (scope: string) => `select run_id, created_at, ${FITS} as fits
     from dead_letter
    where ${scope} and resolved_at is null and created_at < $4::timestamptz
      and (created_at, run_id) > ($2::timestamptz, $3::uuid)
    order by created_at, run_id limit $8`;
 const WALK = sql("letters_walk", walkOf("tenant_id = $1"));
-const WALK_OF_SCHEDULE = sql("letters_walk_of_schedule", walkOf("tenant_id = $1 and schedule_id = $9"));
+const WALK_OF_SCHEDULE = sql("letters_walk_of_schedule", walkOf("tenant_id = $1 and schedule_id = $10"));
 
 /** A place in the order of failures: the walk goes on after it. */
 export type LetterPlace = { at: Instant; id: Uuid };
 export type WalkedLetter = { run_id: Uuid; created_at: Instant; fits: boolean };
 
+/** Which letters a walk means; none of the schedules `without`. */
+export type WalkFilter = LetterFilter & { toAt: Instant; without?: readonly Uuid[] };
+
 /** The next open letters in the order of failures, at most `most` of them, and whether each is meant. */
 export function walkOpenLetters(
   db: Queryable,
   tenantId: Uuid,
-  filter: LetterFilter & { toAt: Instant },
+  filter: WalkFilter,
   after: LetterPlace,
   most: number,
 ): Promise<WalkedLetter[]> {
@@ -150,6 +156,7 @@ export function walkOpenLetters(
     filter.reason ?? null,
     filter.fingerprint ?? null,
     most,
+    filter.without ?? [],
   ];
   if (filter.scheduleId === undefined) return db.query<WalkedLetter>(WALK, values);
   return db.query<WalkedLetter>(WALK_OF_SCHEDULE, [...values, filter.scheduleId]);

@@ -128,6 +128,35 @@ describe("a backfill waits its turn", () => {
     expect(await backfilled(scheduleId)).toEqual(["failed", "queued", "blocked", "blocked"]);
   });
 
+  it("does not wait for what a failure holds, once the schedule does not stop at failures any more", async () => {
+    const change = { overlap: { policy: "forbid" }, pauseOnFailure: true } as const;
+    const { scheduleId, firstAt } = await missed(world, 9, change);
+    const id = await begin(world, scheduleId, firstAt, firstAt + 4 * MINUTE, { pacePerSecond: 1 });
+    for (let k = 0; k < 2; k++) {
+      await hurry(world, id);
+      await step(world, id);
+    }
+    await failForGood(world, await start(world, runIdAt(scheduleId, firstAt)));
+    await world.materialize([scheduleId]);
+    const { rows } = await world.admin.query("select held_by from live_run where schedule_id = $1", [scheduleId]);
+    expect(rows).toEqual([{ held_by: "pause" }]);
+    const definition = definitionOf({ rule: EVERY_MINUTE, overlap: { policy: "forbid" }, pauseOnFailure: false });
+    const request = {
+      tenantId: world.tenantId,
+      actor: "test",
+      scheduleId,
+      expectedRevision: 1,
+      change: { definition },
+    };
+    expect(await reviseSchedule(world.authority, request)).toMatchObject({ kind: "revised" });
+    for (let k = 0; k < 3; k++) {
+      await hurry(world, id);
+      await step(world, id);
+    }
+    expect(await backfilled(scheduleId)).toEqual(["failed", "blocked", "queued", "blocked"]);
+    expect((await operationOf(world, id)).message).toBe(null);
+  });
+
   it("does not guess about a holder that is ending: it looks again", async () => {
     const { scheduleId, at, grant } = await busy({ policy: "forbid" });
     const id = await begin(world, scheduleId, at(0), at(2));

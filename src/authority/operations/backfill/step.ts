@@ -45,7 +45,7 @@ export const backfill: OperationKind = {
     if (past === "deleted") return scheduleIsDeleted;
     if (past === "held") return heldByFailure(operation);
     const { definition, cursor, verdicts, restAt } = past;
-    const { open, blocked } = await countOpenRuns(tx, cursor.schedule_id, MOST_OPEN_RUNS);
+    const { open, blocked, held } = await countOpenRuns(tx, cursor.schedule_id, MOST_OPEN_RUNS);
     const room = roomOfStep(definition.overlap, pace, open, blocked, limit);
     const { taken, leftAt } = takeVerdicts(verdicts, room);
     const runs = taken.filter((one): one is RunVerdict => one.kind === "run");
@@ -60,7 +60,9 @@ export const backfill: OperationKind = {
         ? {}
         : {
             waitMs: WAIT_MS,
-            message: `it waits while ${open} runs of the schedule are open, ${blocked} of them blocked`,
+            message:
+              `it waits while ${open} runs of the schedule are open, ${blocked} of them blocked` +
+              (held === 0 ? "" : `, and ${held} held since a failure until the schedule is resumed`),
           }),
     };
   },
@@ -89,7 +91,8 @@ const scheduleIsDeleted: Step = {
 
 /** Under pauseOnFailure nothing more may fail until somebody has looked, past instants least of all. */
 function heldByFailure({ cursor }: OperationRow): Step {
-  const message = "it waits while the schedule is paused, since a failure may have paused it (pauseOnFailure)";
+  const message =
+    "it waits until the schedule is resumed, since a failure may have paused it (pauseOnFailure); or cancel it";
   return { cursor, done: 0, failed: 0, tally: {}, intends: false, waitMs: HELD_WAIT_MS, message };
 }
 

@@ -1,106 +1,93 @@
-import { MOST_OPEN_RUNS, roomOfStep } from "../../../domain/backfill.ts";
 import { REPLAYABLE_TOGETHER } from "../../../domain/dead-letters.ts";
-import { countNames, type Tally } from "../../../domain/operation.ts";
-import { showId, type Uuid } from "../../../kernel/ids.ts";
+import { countNames } from "../../../domain/operation.ts";
+import type { Uuid } from "../../../kernel/ids.ts";
 import type { Transaction } from "../../../store/database.ts";
-import { type LetterKey, type LetterPlace, readLetterKeys } from "../../../store/rows/dead-letters.ts";
-import { countOpenRuns } from "../../../store/rows/operations/backfill.ts";
-import type { OperationRow } from "../../../store/rows/operations/operations.ts";
+import { type LetterPlace, readLetterKeys } from "../../../store/rows/dead-letters.ts";
 import type { Authority } from "../../authority.ts";
-import { type Graves, lockGraves, overlapFor, reopen } from "../../dead-letters/reopen.ts";
+import { type Graves, lockGraves, reopen } from "../../dead-letters/reopen.ts";
 import { lookAgain } from "../../refusal.ts";
-import type { OperationKind, Step } from "../kind.ts";
-import { walkOn } from "./walk.ts";
-
-/** How long it waits for a schedule's open runs to become fewer. */
-const WAIT_MS = 1_000;
+import type { OperationKind } from "../kind.ts";
+import { advance, cursorOf, findPart, type Part, type PassedBy, roomIn, waitFor } from "./passed-by.ts";
 
 /**
- * Many runs that were given up are opened again, oldest failure first.
+ * Many runs that were given up are opened again, oldest failure first; those of a schedule without room later.
  * Locks   as the replay of one run, of all the step's runs at once.
  * Time    authority time, after the locks.
  * Writes  as the replay of one run, but for the request key and the audit event: the operation has them.
- * Replay  a letter that is resolved is not found again.
+ * Replay  a letter that is resolved is not found again, and of a failure that came later it is left alone.
  */
 export const replay: OperationKind = {
   async step(authority, tx, operation, limit) {
-    const pace = operation.pace_per_second ?? limit;
-    const { meant, rest } = await walkOn(tx, operation, Math.min(limit, pace));
-    const keys = await readLetterKeys(
-      tx,
-      operation.tenant_id,
-      meant.map((one) => one.id),
-    );
-    const graves = await lockGraves(authority, tx, operation.tenant_id, keys, REPLAYABLE_TOGETHER);
-    const taken = await takeInOrder(authority, tx, graves, { meant, keys, pace });
-    if (taken.stop === "undecided" && taken.places.length === 0) lookAgain();
-    const opened = taken.places.map((one) => one.id).filter((id) => !graves.outcomes.has(id));
-    await reopen(authority, tx, graves, opened, {
-      actor: operation.actor,
-      reason: operation.reason,
-      operationId: operation.id,
-    });
+    const { progress, part, pace } = await findPart(authority, tx, operation, limit);
+    if (part === undefined) {
+      const waits = progress.passedBy.length > 0 ? await waitFor(tx, progress) : {};
+      return { ...cursorOf(operation, progress), ...waits, done: 0, failed: 0, tally: {}, intends: false };
+    }
+    const { tenant_id: tenantId, actor, reason, id: operationId } = operation;
+    const ids = part.meant.map((one) => one.id);
+    const keys = await readLetterKeys(tx, tenantId, ids);
+    const failedAt = new Map(part.meant.map((one) => [one.id, one.at]));
+    const graves = await lockGraves(authority, tx, tenantId, keys, REPLAYABLE_TOGETHER, failedAt);
+    const scheduleOf = new Map(keys.map((key) => [key.run_id, key.schedule_id]));
+    const taken = await takeInOrder(authority, tx, graves, { part, scheduleOf, pace });
+    if (taken.isStopped && taken.rest === part.after) lookAgain();
+    const opened = taken.ids.filter((id) => !graves.outcomes.has(id));
+    await reopen(authority, tx, graves, opened, { actor, reason, operationId });
     authority.metrics.replays.inc(opened.length);
-    const tally = countNames(taken.places.map(({ id }) => graves.outcomes.get(id)?.kind ?? "not-found"));
-    const done = { done: opened.length, failed: 0, tally, intends: opened.length > 0 };
-    if (taken.stop === undefined) return { ...goOn(operation, rest), ...done };
-    const cursor = taken.places.at(-1) ?? operation.cursor;
-    if (taken.stop === "undecided") return { cursor, ...done };
-    return { cursor, ...done, waitMs: WAIT_MS, message: taken.stop };
+    return {
+      ...cursorOf(operation, advance(part, taken.rest, taken.passedBy)),
+      done: opened.length,
+      failed: 0,
+      tally: countNames(taken.ids.map((id) => graves.outcomes.get(id)?.kind ?? "not-found")),
+      intends: opened.length > 0,
+    };
   },
 
-  async passOver(_authority, tx, operation) {
-    return passOverNext(tx, operation);
+  async passOver(authority, tx, operation) {
+    const { progress, part } = await findPart(authority, tx, operation, 1);
+    const after = part === undefined ? progress : advance(part, part.rest, []);
+    const failed = part?.meant.length ?? 0;
+    return { ...cursorOf(operation, after), done: 0, failed, tally: {}, intends: false };
   },
 };
 
-/** Leaves the next letter that is meant as it is. */
-export async function passOverNext(tx: Transaction, operation: OperationRow): Promise<Step> {
-  const { meant, rest } = await walkOn(tx, operation, 1);
-  const nothing: { done: number; tally: Tally; intends: boolean } = { done: 0, tally: {}, intends: false };
-  return { ...goOn(operation, rest), ...nothing, failed: meant.length };
-}
-
-export function goOn(operation: OperationRow, rest: LetterPlace | undefined): Pick<Step, "cursor" | "end"> {
-  return rest === undefined ? { cursor: operation.cursor, end: "done" } : { cursor: rest };
-}
-
 type Taken = {
-  /** Those that are decided now, in the order of failures. */
-  places: LetterPlace[];
-  /** Why no more: a run that is moving, or what is waited for, in words. */
-  stop: "undecided" | (string & {}) | undefined;
+  /** Runs that are decided now, in the order of failures. */
+  ids: Uuid[];
+  /** Schedules that have no room. */
+  passedBy: PassedBy[];
+  /** Up to where; undefined: to the end. */
+  rest: LetterPlace | undefined;
+  /** Before a run that is moving. */
+  isStopped: boolean;
 };
 
 /**
- * As many as can be decided now without leaving one behind, and without more runs of a schedule waiting than the pace
- * makes in a second: its on-time runs would wait behind them.
+ * As many as can be decided now without leaving one behind that is not remembered, and without more runs of a schedule
+ * waiting than the pace makes in a second: its on-time runs would wait behind them.
  */
 async function takeInOrder(
   authority: Authority,
   tx: Transaction,
   graves: Graves,
-  { meant, keys, pace }: { meant: readonly LetterPlace[]; keys: readonly LetterKey[]; pace: number },
+  { part, scheduleOf, pace }: { part: Part; scheduleOf: ReadonlyMap<Uuid, Uuid | null>; pace: number },
 ): Promise<Taken> {
-  const scheduleOf = new Map(keys.map((key) => [key.run_id, key.schedule_id]));
   const rooms = new Map<Uuid, number>();
-  const places: LetterPlace[] = [];
-  for (const place of meant) {
+  const ids: Uuid[] = [];
+  const passedBy: PassedBy[] = [];
+  let before = part.after;
+  for (const place of part.meant) {
+    const scheduleId = scheduleOf.get(place.id) ?? undefined;
+    const isPassedBy = passedBy.some((one) => one.scheduleId === scheduleId);
     const outcome = graves.outcomes.get(place.id);
-    if (outcome?.kind === "undecided") return { places, stop: "undecided" };
-    const scheduleId = scheduleOf.get(place.id);
-    if (outcome === undefined && scheduleId != null) {
-      const room = rooms.get(scheduleId) ?? (await roomIn(authority, tx, graves, scheduleId, pace));
-      if (room <= 0) return { places, stop: `it waits while many runs of ${showId("sch", scheduleId)} are open` };
+    if (!isPassedBy && outcome?.kind === "undecided") return { ids, passedBy, rest: before, isStopped: true };
+    if (!isPassedBy && outcome === undefined && scheduleId !== undefined) {
+      const room = rooms.get(scheduleId) ?? (await roomIn(authority, tx, graves.cursors.get(scheduleId)!, pace));
       rooms.set(scheduleId, room - 1);
-    }
-    places.push(place);
+      if (room <= 0) passedBy.push({ ...before, scheduleId });
+      else ids.push(place.id);
+    } else if (!isPassedBy) ids.push(place.id);
+    before = place;
   }
-  return { places, stop: undefined };
-}
-
-async function roomIn(authority: Authority, tx: Transaction, graves: Graves, scheduleId: Uuid, pace: number) {
-  const { open, blocked } = await countOpenRuns(tx, scheduleId, MOST_OPEN_RUNS);
-  const overlap = overlapFor(authority, graves.cursors.get(scheduleId)!);
-  return roomOfStep(overlap, pace, open, blocked, MOST_OPEN_RUNS);
+  return { ids, passedBy, rest: part.rest, isStopped: false };
 }

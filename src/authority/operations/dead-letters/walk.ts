@@ -2,7 +2,7 @@ import type { LetterFilter } from "../../../domain/dead-letters.ts";
 import type { Instant } from "../../../kernel/clock.ts";
 import { NIL_ID, type Uuid } from "../../../kernel/ids.ts";
 import type { Queryable } from "../../../store/database.ts";
-import { type LetterPlace, walkOpenLetters } from "../../../store/rows/dead-letters.ts";
+import { type LetterPlace, type WalkFilter, walkOpenLetters } from "../../../store/rows/dead-letters.ts";
 import type { OperationRow } from "../../../store/rows/operations/operations.ts";
 
 /** What an operation on dead letters was asked for. `until`: what came later is none of its business. */
@@ -31,6 +31,13 @@ export function startOf(fromAt: Instant | undefined): LetterPlace {
   return { at: fromAt ?? 0, id: NIL_ID };
 }
 
+/** Where an operation's walk over letters goes on. */
+export function placeOf({ cursor, arguments: args }: OperationRow): LetterPlace {
+  if (cursor === null) return startOf((args as LetterArguments).from);
+  const { at, id } = cursor as LetterPlace;
+  return { at, id };
+}
+
 /** Letters that one step looks at, however few of them are meant. */
 const MOST_WALKED = 1_000;
 
@@ -43,19 +50,24 @@ export type WalkedPart = {
 
 /**
  * The next letters that an operation means, in the order of failures. What it has resolved is not found again, and what
- * has failed anew since it was asked for is younger than it.
+ * has failed anew since it was asked for is younger than it. `part`: from elsewhere than its cursor, of some schedules only.
  */
-export async function walkOn(tx: Queryable, operation: OperationRow, limit: number): Promise<WalkedPart> {
-  const { from, to, until, ...rest } = operation.arguments as LetterArguments;
-  const after = (operation.cursor as LetterPlace | null) ?? startOf(from);
-  const filter = { ...rest, toAt: Math.min(until, to ?? until) };
+export async function walkOn(
+  tx: Queryable,
+  operation: OperationRow,
+  limit: number,
+  part: { after?: LetterPlace; scheduleId?: Uuid; without?: readonly Uuid[] } = {},
+): Promise<WalkedPart> {
+  const { from: _, to, until, ...rest } = operation.arguments as LetterArguments;
+  const { after = placeOf(operation), ...some } = part;
+  const filter = { ...rest, ...some, toAt: Math.min(until, to ?? until) };
   return walkLetters(tx, operation.tenant_id, filter, after, limit, MOST_WALKED);
 }
 
 export async function walkLetters(
   tx: Queryable,
   tenantId: Uuid,
-  filter: LetterFilter & { toAt: Instant },
+  filter: WalkFilter,
   after: LetterPlace,
   limit: number,
   most: number,

@@ -44,12 +44,14 @@ const ADD_BACKFILLED = sql(
      from unnest($2::timestamptz[], $3::bigint[]) as b (from_at, runs)
     where g.schedule_id = $1 and g.from_at = b.from_at`,
 );
-/** Both counts stop at $2. */
+/** All counts stop at $2. */
 const COUNT_OPEN = sql(
   "backfill_count_open",
   `select (select count(*)::int from (select 1 from live_run where schedule_id = $1 limit $2) o) as open,
           (select count(*)::int from (select 1 from live_run
-            where schedule_id = $1 and state = 'blocked' limit $2) b) as blocked`,
+            where schedule_id = $1 and state = 'blocked' and held_by <> 'pause' limit $2) b) as blocked,
+          (select count(*)::int from (select 1 from live_run
+            where schedule_id = $1 and state = 'blocked' and held_by = 'pause' limit $2) h) as held`,
 );
 
 export type PastRun = { id: Uuid; state: RunState; skip_reason: SkipReason | null };
@@ -112,11 +114,12 @@ export async function addBackfilled(
   await tx.query(ADD_BACKFILLED, [scheduleId, [...runsByRange.keys()], [...runsByRange.values()]]);
 }
 
-/** Open runs of a schedule, and those of them that are blocked; counted up to `most`. */
-export async function countOpenRuns(
-  tx: Queryable,
-  scheduleId: Uuid,
-  most: number,
-): Promise<{ open: number; blocked: number }> {
-  return (await tx.query<{ open: number; blocked: number }>(COUNT_OPEN, [scheduleId, most]))[0]!;
+/**
+ * Open runs of a schedule, those of them that wait their turn, and those that a failure has held until the schedule is
+ * resumed; counted up to `most`.
+ */
+export type OpenRuns = { open: number; blocked: number; held: number };
+
+export async function countOpenRuns(tx: Queryable, scheduleId: Uuid, most: number): Promise<OpenRuns> {
+  return (await tx.query<OpenRuns>(COUNT_OPEN, [scheduleId, most]))[0]!;
 }
