@@ -1,4 +1,5 @@
-import { actionIdOf, RESULT_LINK_MS } from "../../domain/effects/facts.ts";
+import { linkExpiryOf } from "../../domain/effects/definition.ts";
+import { actionIdOf } from "../../domain/effects/facts.ts";
 import { MAY_BE_LOST } from "../../domain/effects/settlement.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import { bucketOf, mintId, showId, type Uuid } from "../../kernel/ids.ts";
@@ -7,22 +8,18 @@ import type { NewEffect } from "../../store/rows/effects/effects.ts";
 import type { ObjectRow } from "../../store/rows/objects/objects.ts";
 import { readLostUntil } from "../../store/rows/recovery.ts";
 import { readLiveRuns } from "../../store/rows/runs/live-runs.ts";
-import { instantText } from "../../store/values.ts";
 import { loadAssignments } from "../attempts/assignment.ts";
 import type { Authority } from "../authority.ts";
+import { pinResults } from "./links.ts";
 
 const READ_NAMES = sql("effect_intents_names", "select id, name from schedule where id = any($1::uuid[])");
-const PIN = sql(
-  "effect_intents_pin",
-  "update object set pin_until = greatest(pin_until, $2) where id = any($1::uuid[])",
-);
 
 export type AcceptedRun = { runId: Uuid; object: ObjectRow | undefined };
 
 /**
  * What runs, accepted in this transaction and not yet ended, declare is to be done outside. Only those are named here
  * that declare something (`has_effects`). What an effect will say is written down now, so that it never says anything
- * else; its links work for a week, and pin the results for as long. A run that was due before commits were lost may have
+ * else; its links pin the results for as long as they work. A run that was due before commits were lost may have
  * succeeded in them, under this very id: its effects are born in doubt, as of its instant.
  */
 export async function effectIntentsOf(
@@ -41,7 +38,6 @@ export async function effectIntentsOf(
   const named = await tx.query<{ id: Uuid; name: string }>(READ_NAMES, [schedules]);
   const names = new Map(named.map((row) => [row.id, row.name]));
   const lostUntil = await readLostUntil(tx);
-  const linkUntil = Math.ceil((nowAt + RESULT_LINK_MS) / 1000);
 
   const effects = accepted.flatMap(({ runId, object }): NewEffect[] => {
     const run = live.get(runId)!;
@@ -55,16 +51,8 @@ export async function effectIntentsOf(
           : { id: showId("sch", run.schedule_id), name: names.get(run.schedule_id) ?? "" },
       job: work.job.name,
       run: { id: shownRun, scheduledAt: run.scheduled_at, finishedAt: nowAt, attempt: run.attempt },
-      result:
-        object === undefined
-          ? null
-          : {
-              sha256: object.sha256!,
-              size: Number(object.size),
-              mediaType: object.media_type,
-              linkExpires: linkUntil,
-            },
     };
+    const result = object && { sha256: object.sha256!, size: Number(object.size), mediaType: object.media_type };
     return (work.effects ?? []).map((effect) => ({
       id: mintId(nowAt, bucketOf(runId)),
       tenant_id: run.tenant_id,
@@ -72,13 +60,18 @@ export async function effectIntentsOf(
       schedule_id: run.schedule_id,
       object_id: object?.id ?? null,
       action_id: actionIdOf(effect.name, shownRun),
-      request: { effect, facts },
+      request: {
+        effect,
+        facts: {
+          ...facts,
+          result: result === undefined ? null : { ...result, linkExpires: linkExpiryOf(effect, nowAt) },
+        },
+      },
       in_doubt: inDoubt,
       first_sent_at: inDoubt ? run.scheduled_at : null,
       error_message: inDoubt ? MAY_BE_LOST : null,
     }));
   });
-  const objects = [...new Set(effects.flatMap((one) => (one.object_id === null ? [] : [one.object_id])))];
-  if (objects.length > 0) await tx.query(PIN, [objects, instantText(linkUntil * 1000)]);
+  await pinResults(tx, effects);
   return effects;
 }

@@ -1,3 +1,4 @@
+import { hasExpiredLink } from "../../domain/effects/facts.ts";
 import { isKeyKnown } from "../../domain/effects/settlement.ts";
 import type { EffectState } from "../../domain/effects/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
@@ -8,6 +9,7 @@ import { type EffectRow, lockEffects, updateEffects } from "../../store/rows/eff
 import { lockObjects } from "../../store/rows/objects/objects.ts";
 import type { Authority } from "../authority.ts";
 import { lookAgain, refuse, transactOrRefuse } from "../refusal.ts";
+import { renewLink } from "./links.ts";
 import { standingOf } from "./standing.ts";
 
 const READ_OBJECT = sql("resolve_effect_object", "select object_id from effect where id = $1");
@@ -28,7 +30,7 @@ export type ResolveOutcome =
  * A person decides what nobody knows, or what has failed; a pending effect can only be dropped.
  * Locks   the object it would need again, waiting for a cleanup; the effect, waiting for who settles it.
  * Time    authority time, after the lock.
- * Writes  effect, audit_event.
+ * Writes  effect, object (a link that is renewed pins it), audit_event.
  * Replay  `repeated`.
  */
 export async function resolveEffect(
@@ -55,6 +57,7 @@ export async function resolveEffect(
       return refuse<ResolveOutcome>({ kind: "result-expired" });
     }
     const nowAt = await tx.authorityNow();
+    if (decision === "resend" && needsNewLink(row, nowAt)) await renewLink(tx, row, nowAt);
     await updateEffects(tx, [decision === "resend" ? sentAnew(row, nowAt) : closed(row, decision, actor, nowAt)]);
     await writeAudit(tx, {
       tenantId,
@@ -81,6 +84,14 @@ async function lockBoth(tx: Transaction, effectId: Uuid) {
 function isDone(row: EffectRow, decision: Decision): boolean {
   if (decision === "resend") return row.state === "pending";
   return row.state === "resolved" && row.resolution === (decision === "sent" ? "sent" : "dropped");
+}
+
+/**
+ * What its receiver may know under this key should not be said otherwise; past that it is another message anyway. With a
+ * link that has expired it would not be sent at all.
+ */
+function needsNewLink(row: EffectRow, nowAt: Instant): boolean {
+  return !isKeyKnown(standingOf(row), nowAt) || hasExpiredLink(row.request.facts, nowAt);
 }
 
 /**

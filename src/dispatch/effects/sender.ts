@@ -2,6 +2,7 @@ import type { Authority } from "../../authority/authority.ts";
 import { findDueSends } from "../../authority/effects/due.ts";
 import { type SendGrant, sendEffects } from "../../authority/effects/send.ts";
 import { settleEffects } from "../../authority/effects/settle.ts";
+import { hasExpiredLink } from "../../domain/effects/facts.ts";
 import type { SendReport } from "../../domain/effects/settlement.ts";
 import type { EffectAdapter } from "../../handlers/effects/port.ts";
 import { messageOf, operatorError } from "../../kernel/errors.ts";
@@ -121,10 +122,14 @@ export function createEffectSender(options: SenderOptions): EffectSender {
     if (startedMs - askedMs > BEGIN_WITHIN_MS || stopping.signal.aborted) {
       return { kind: "not-sent", message: "the sender came too late to try" };
     }
-    const over = new AbortController();
-    const limit = clock.after(SEND_LIMIT_MS, () => over.abort());
     const { effect, facts } = grant.request;
     const { result } = facts;
+    // No sender came for days. Whoever has it sent again gets it a new one.
+    if (hasExpiredLink(facts, clock.now())) {
+      return { kind: "refused", transient: false, message: "the link to its result has expired: it was not sent" };
+    }
+    const over = new AbortController();
+    const limit = clock.after(SEND_LIMIT_MS, () => over.abort());
     try {
       return await adapter.send(
         {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Instant } from "../../kernel/clock.ts";
 import { ON_UNCERTAIN } from "./states.ts";
 import { PLACEHOLDER_NAMES, unknownPlaceholders } from "./template.ts";
 
@@ -113,4 +114,13 @@ export const effectsSchema = z
 export function idempotencyWindowMs(effect: Effect): number {
   // A mail server may well take two messages with one Message-ID.
   return effect.kind === "email" ? 0 : effect.idempotencyWindowMs;
+}
+
+/**
+ * Until when (epoch s) a link works that an effect speaks of from now on: for a week after the last attempt that its
+ * retries or its receiver's memory may bring.
+ */
+export function linkExpiryOf(effect: Effect, nowAt: Instant): number {
+  const longestMs = Math.max(effect.retry.maxElapsedMs, idempotencyWindowMs(effect));
+  return Math.ceil((nowAt + longestMs + 7 * DAY_MS) / 1000);
 }

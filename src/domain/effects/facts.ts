@@ -13,7 +13,7 @@ export type EffectFacts = {
     sha256: string;
     size: number;
     mediaType: string;
-    /** Until when (epoch s) a link to it works. */
+    /** Until when (epoch s) a link to it works; see linkExpiryOf. */
     linkExpires: number;
   } | null;
 };
@@ -21,8 +21,9 @@ export type EffectFacts = {
 /** What is kept of an effect for as long as it exists. */
 export type EffectRequest = { effect: Effect; facts: EffectFacts };
 
-/** How long a link in an email or a webhook leads to the result: as long as results are kept by default. */
-export const RESULT_LINK_MS = 7 * 86_400_000;
+export function hasExpiredLink({ result }: EffectFacts, nowAt: Instant): boolean {
+  return result !== null && result.linkExpires * 1000 <= nowAt;
+}
 
 /** The stable name of this effect of this run, for ever: Message-ID and idempotency key are made of it. */
 export function actionIdOf(effectName: string, shownRunId: string): string {

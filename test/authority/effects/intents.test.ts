@@ -10,6 +10,8 @@ import { createWorld, type World } from "../../support/world.ts";
 import { failForGood, hintsOf, running, start } from "../scenes.ts";
 import { effectsOf, email, succeeded, webhook } from "./scenes.ts";
 
+const DAY_MS = 86_400_000;
+
 let world: World;
 beforeEach(async () => {
   world = await createWorld();
@@ -41,6 +43,29 @@ it("an accepted result has one intent for each declared effect, named for ever a
     [result_object],
   );
   expect(rows).toEqual([{ pinned: true }]);
+});
+
+it("a link works for a week after the last attempt that there may be, and while a receiver may know what it was told", async () => {
+  const { grant, effects } = await succeeded(world, [
+    email({ retry: { maxElapsedMs: 30 * DAY_MS } }),
+    webhook({ name: "crm", idempotencyWindowMs: 20 * DAY_MS }),
+    webhook({ name: "day" }),
+  ]);
+  const { result_object, finished_at } = await world.run(grant.runId);
+  const days = effects.map(({ name, request }) => {
+    const { linkExpires } = (request.facts as { result: { linkExpires: number } }).result;
+    return [name, Math.floor((linkExpires * 1000 - (finished_at as Date).getTime()) / DAY_MS)];
+  });
+  expect(days).toEqual([
+    ["crm", 27],
+    ["day", 8],
+    ["mail", 37],
+  ]);
+  const { rows } = await world.admin.query(
+    "select extract(day from pin_until - clock_timestamp())::int as days from object where id = $1",
+    [result_object],
+  );
+  expect(rows[0].days).toBeGreaterThanOrEqual(36);
 });
 
 it("a success without a result has its effects all the same", async () => {

@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, expect, it, onTestFinished } from "vitest";
+import { resolveEffect } from "../../../src/authority/effects/resolve.ts";
 import { createEffectSender, type EffectSender, SEND_LEASE_MS } from "../../../src/dispatch/effects/sender.ts";
 import { createEmailAdapter } from "../../../src/handlers/effects/email.ts";
 import type { EffectAdapter } from "../../../src/handlers/effects/port.ts";
@@ -176,6 +177,32 @@ it("a sender that was frozen between its claim and its attempt does not begin: s
   await sender.drain();
   expect(hooks.calls).toEqual([]);
   expect(await effect(world, effects[0]!.id)).toMatchObject({ state: "pending", budget_attempts: 0 });
+});
+
+it("what was never sent until its link died is not sent with it: it has failed, and a person's resend gives it a new one", async () => {
+  const post = await mailReceiver();
+  onTestFinished(() => post.close());
+  const { effects } = await succeeded(world, [email({ text: "At {{result.url}}" })]);
+  const id = effects[0]!.id;
+  await world.admin.query(
+    `update effect set request = jsonb_set(request, '{facts,result,linkExpires}', to_jsonb(floor(extract(epoch from now())) - 1))
+      where id = $1`,
+    [id],
+  );
+  const sender = senderOf(emails(post.port));
+  await pass(sender);
+  await sender.drain();
+  expect(post.mails).toEqual([]);
+  expect(await effect(world, id)).toMatchObject({
+    state: "failed",
+    error_message: expect.stringMatching(/link .* has expired/),
+  });
+  const request = { tenantId: world.tenantId, actor: "ada", effectId: id, decision: "resend", reason: "late" } as const;
+  expect(await resolveEffect(world.authority, request)).toEqual({ kind: "resolved" });
+  await pass(sender);
+  await sender.drain();
+  expect(post.mails).toHaveLength(1);
+  expect(await effect(world, id)).toMatchObject({ state: "sent" });
 });
 
 it("a report that gets no answer is said again, and counts once", async () => {
