@@ -4,6 +4,8 @@ import type { Check, Patient, Verdict } from "./check.ts";
 import { connectionCheck } from "./connection.ts";
 import { cursorsCheck } from "./cursors.ts";
 import { durabilityCheck } from "./durability.ts";
+import { effectsDueCheck, effectsUncertainCheck } from "./effects.ts";
+import { endsCheck } from "./ends.ts";
 import { epochCheck } from "./epoch.ts";
 import { faultsCheck } from "./faults.ts";
 import { invariantChecks } from "./invariants/invariants.ts";
@@ -33,6 +35,9 @@ const THEN: readonly Check[] = [
   faultsCheck,
   tzDataCheck,
   outboxCheck,
+  endsCheck,
+  effectsDueCheck,
+  effectsUncertainCheck,
   objectsCheck,
   ...invariantChecks,
 ];
