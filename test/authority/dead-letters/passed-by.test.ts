@@ -100,6 +100,29 @@ describe("many dead letters, of schedules that have no room", () => {
     }
   });
 
+  it("are remembered a hundred at a time: where more are full, what comes after them waits for one of these", async () => {
+    const full = await oneAtATime(3);
+    const other = await givenUp(world);
+    const id = await begin(world, "replay", {}, 1);
+    await steps(id, 3);
+    const passedBy = async () => (await world.admin.query("select cursor from operation where id = $1", [id])).rows[0];
+    expect(await passedBy()).toMatchObject({ cursor: { passedBy: [{ scheduleId: full.scheduleId }] } });
+    await world.admin.query(
+      `update operation set cursor = jsonb_set(cursor, '{passedBy}', cursor -> 'passedBy' || (
+         select jsonb_agg(jsonb_build_object('at', 0, 'id', gen_random_uuid(), 'scheduleId', gen_random_uuid()))
+           from generate_series(1, 99))) where id = $1`,
+      [id],
+    );
+    await steps(id, 1);
+    expect(await stateOf(world, other.runId)).toBe("failed");
+    expect((await operationOf(world, id)).message).toBe(
+      `it waits while many runs of ${showId("sch", full.scheduleId)} are open`,
+    );
+    // Of the others no letter is left, so they were forgotten.
+    await steps(id, 1);
+    expect(await stateOf(world, other.runId)).toBe("queued");
+  });
+
   it("are not those whose runs a failure holds: these keep nobody waiting; and who waits is told of the resume", async () => {
     const scheduleId = await world.newSchedule({ overlap: { policy: "forbid" }, pauseOnFailure: true });
     const resume = () => resumeSchedule(world.authority, { ...who(scheduleId), misfire: "skip" });
