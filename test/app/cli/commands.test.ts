@@ -169,6 +169,8 @@ test("a schedule shows every field that somebody has chosen, effects first; an e
     ]),
   );
   expect(edited.out).not.toMatch(/^(payload|overlap|misfire) /m);
+  const again = await up.run("schedules", "edit", "key:chosen", "--set", '{"notes":"for Ann"}');
+  expect(again.out).toBe("Changed key:chosen: revision 3\nNothing is different.\n");
 });
 
 test("a run without a schedule is made, and canceled", async () => {

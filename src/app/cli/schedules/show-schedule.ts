@@ -1,7 +1,7 @@
 import type { Schedule } from "../../../client/types.ts";
 import { definitionSchema } from "../../../domain/definition.ts";
 import { effectSchema } from "../../../domain/effects/definition.ts";
-import { printFields, printTable } from "../print.ts";
+import { printFields, printLine, printTable } from "../print.ts";
 import { showCount, showDuration, showJob, showNext, showRule, showUtc } from "../words.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -55,11 +55,12 @@ export function printChanges(before: Schedule, after: Schedule): void {
       return [name, showValue(name, differing(one, other)), showValue(name, differing(other, one))];
     }),
   ].filter(([, one, other]) => one !== other);
-  if (rows.length === 0) return;
-  printTable(
-    ["FIELD", "WAS", "IS"],
-    rows.map((row) => row.map((one) => one || "–")),
-  );
+  if (rows.length === 0) printLine("Nothing is different.");
+  else
+    printTable(
+      ["FIELD", "WAS", "IS"],
+      rows.map((row) => row.map((one) => one || "–")),
+    );
 }
 
 function linesOf(schedule: Schedule): Record<string, string> {
@@ -87,7 +88,7 @@ function showChosen(name: string, schedule: Schedule): string {
 
 /** Milliseconds are said in words as well. */
 function showValue(name: string, value: unknown): string {
-  if (value === undefined) return "";
+  if (value === undefined || (isFields(value) && Object.keys(value).length === 0)) return "";
   if (typeof value === "number" && name.endsWith("Ms")) return `${value} (${showDuration(value)})`;
   return typeof value === "string" ? value : JSON.stringify(value);
 }
