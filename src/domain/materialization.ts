@@ -1,5 +1,6 @@
 import type { Instant } from "../kernel/clock.ts";
 import { deriveRunId, type Uuid } from "../kernel/ids.ts";
+import { boundsOf } from "./bounds.ts";
 import type { Definition } from "./definition.ts";
 import { type OpenRun, planOverlap } from "./overlap.ts";
 import { windowOffset } from "./placement.ts";
@@ -219,11 +220,10 @@ export function offsetOf(
 
 /** A rule within its start and end: what walks a schedule. */
 export function bounded(next: NextAfter, definition: Pick<Definition, "startAt" | "endAt">): NextAfter {
-  const startAt = definition.startAt === undefined ? undefined : Date.parse(definition.startAt);
-  const endAt = definition.endAt === undefined ? undefined : Date.parse(definition.endAt);
+  const { startAt, endAt } = boundsOf(definition);
   return (at) => {
-    const found = next(startAt !== undefined && at < startAt ? startAt - 1 : at);
-    return found === null || (endAt !== undefined && found >= endAt) ? null : found;
+    const found = next(at < startAt ? startAt - 1 : at);
+    return found === null || found >= endAt ? null : found;
   };
 }
 

@@ -57,6 +57,9 @@ export function createScanner(options: {
   const troubles = createTroubles(clock);
   const latePace = createPace(LATE_PACE);
 
+  /** What is left out for a while takes nobody's place in a look. */
+  const lookFor = (limit: number) => ({ mask, limit, except: troubles.out() });
+
   async function renewLease(): Promise<void> {
     if (clock.monotonic() - leasedAt < LEASE_EVERY_MS) return;
     leasedAt = clock.monotonic();
@@ -85,9 +88,8 @@ export function createScanner(options: {
     pace: Pick<Pace, "size"> & Partial<Pace> = { size: BATCH },
   ): Promise<{ did: number; stillDue: boolean }> {
     const all = { did: 0, stillDue: false };
-    const ids = scheduleIds.filter((id) => !troubles.out(id));
-    const together = ids.filter((id) => !troubles.alone(id));
-    const apart = ids.filter(troubles.alone);
+    const together = scheduleIds.filter((id) => !troubles.alone(id));
+    const apart = scheduleIds.filter(troubles.alone);
     while (together.length + apart.length > 0) {
       const startedMs = clock.monotonic();
       if (startedMs >= untilMs) return { ...all, stillDue: true };
@@ -123,15 +125,15 @@ export function createScanner(options: {
       await renewLease();
       const startedMs = clock.monotonic();
       const databaseNow: Instant = clock.now() + aheadMs;
-      const onTime = await findDueOnTime(authority, databaseNow - ON_TIME_MS, mask, LOOK);
+      const onTime = await findDueOnTime(authority, databaseNow - ON_TIME_MS, lookFor(LOOK));
       // Beside the due index: schedules that were told of an end.
-      const told = await findToldSchedules(authority, mask, LOOK);
+      const told = await findToldSchedules(authority, lookFor(LOOK));
       let { did, stillDue: more } = await settle([...new Set([...onTime, ...told])]);
       more ||= told.length > 0;
       if (onTime.length < LOOK && clock.monotonic() - overdueAt >= OVERDUE_EVERY_MS && !isResting()) {
         const late = [
-          ...(await findDueLate(authority, databaseNow - OVERDUE_MS, mask, LATE_LOOK)),
-          ...(await findFaultySchedules(authority, LOOK)),
+          ...(await findDueLate(authority, databaseNow - OVERDUE_MS, lookFor(LATE_LOOK))),
+          ...(await findFaultySchedules(authority, lookFor(LOOK))),
         ];
         const lateMs = clock.monotonic();
         const untilMs = Math.max(startedMs + PASS_MS, lateMs + LATE_LEAST_MS);

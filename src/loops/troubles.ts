@@ -7,7 +7,7 @@ const FOR_MS = 60_000;
 /** Which schedules a scanner keeps apart for a minute, so that trouble with one does not cost the others their time. */
 export type Troubles = {
   /** Failed alone: left out, because its failing may take a whole deadline. */
-  out(scheduleId: Uuid): boolean;
+  out(): Uuid[];
   leaveOut(scheduleId: Uuid): void;
   /** Was in a batch that ended nobody knows how: goes alone. */
   alone(scheduleId: Uuid): boolean;
@@ -31,7 +31,7 @@ export function createTroubles(clock: Clock): Troubles {
     return false;
   };
   return {
-    out: (id) => holds(out, id),
+    out: () => [...out.keys()].filter((id) => holds(out, id)),
     leaveOut: (id) => void out.set(id, clock.monotonic() + FOR_MS),
     alone: (id) => holds(alone, id),
     suspect(batch, error) {

@@ -61,6 +61,49 @@ describe("a rule that cannot be scheduled", () => {
     }
   });
 
+  it("may not name an instant further ahead than windows and deadlines can be counted on from", async () => {
+    const zone = "Asia/Tokyo";
+    for (const [rule, field] of [
+      [{ kind: "once", at: "9999-12-01T00:00:00.001Z" }, "rule.at"],
+      [{ kind: "once", at: "9999-12-31T23:59:59-23:59" }, "rule.at"],
+      [{ kind: "once", at: "9999-12-01T09:00:01", zone }, "rule.at"],
+      [{ kind: "dates", at: ["2090-01-01T00:00:00Z", "9999-12-31T23:59:59.999Z"] }, "rule.at"],
+      [{ kind: "interval", everyMs: 1000, anchorAt: "9999-12-31T23:59:59Z" }, "rule.anchorAt"],
+      [{ kind: "interval", everyMs: 1000, anchorAt: Date.UTC(10_000, 0, 1) }, "rule.anchorAt"],
+      [{ kind: "anyOf", rules: [{ kind: "once", at: "9999-12-02T00:00:00Z" }] }, "rule.rules.0.at"],
+    ] as const) {
+      for (const path of ["/v1/schedules/preview", "/v1/schedules"]) {
+        const answer = await send(path, path.endsWith("s") ? { name: "never", rule, job: REPORT } : { rule });
+        expect([answer.status, answer.body.code], answer.text).toEqual([400, "invalid-rule"]);
+        expect(answer.body.errors).toMatchObject([{ field, allowed: "9999-12-01T00:00:00Z or earlier" }]);
+      }
+    }
+    const last = { kind: "once", at: "9999-12-01T09:00:00", zone };
+    const previewed = await send("/v1/schedules/preview", { rule: last, windowMs: 86_400_000 });
+    expect(previewed.body.instants, previewed.text).toMatchObject([{ at: "9999-12-01T00:00:00Z" }]);
+  });
+
+  it.each(["startAt", "endAt"])("nor may its bounds: %s", async (field) => {
+    const rule = { kind: "afterCompletion", delayMs: 1000 };
+    const found = "9999-12-31T23:59:59-23:59";
+    for (const path of ["/v1/schedules/preview", "/v1/schedules"]) {
+      const answer = await send(path, {
+        rule,
+        [field]: found,
+        ...(path.endsWith("s") ? { name: "never", job: REPORT } : {}),
+      });
+      expect([answer.status, answer.body.code], answer.text).toEqual([400, "invalid-request"]);
+      expect(answer.body.errors).toEqual([
+        {
+          field,
+          message: "no schedule goes on so far ahead",
+          found: JSON.stringify(found),
+          allowed: "9999-12-01T00:00:00Z or earlier",
+        },
+      ]);
+    }
+  });
+
   it("of another kind names its field too", async () => {
     const zone = "UTC";
     const expression = "0 9 * * *";

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { scheduleSchema } from "../../src/api/present/schedule.ts";
+import { readId } from "../../src/kernel/ids.ts";
 import { sql } from "../../src/store/database.ts";
 import { call, REPORT, startTestServer, type TestServer } from "./server.ts";
 
@@ -170,6 +171,32 @@ describe("changing a schedule", () => {
     expect(patched.status, patched.text).toBe(200);
     expect(patched.body).toMatchObject({ retry: { maxAttempts: 7 }, notes: null, rule: { expression: "0 10 * * *" } });
     expect(patched.body).not.toHaveProperty("endAt");
+  });
+
+  it("may not bring a bound that no schedule reaches, and is not refused for one that was there before", async () => {
+    const made = await send("POST", "/v1/schedules", definition);
+    const path = `/v1/schedules/${String(made.body.scheduleId)}`;
+    const far = { endAt: "9999-12-31T23:59:59Z" };
+    for (const [at, body] of [
+      [path, { expectedRevision: 1, ...far }],
+      [`${path}/preview`, far],
+    ] as const) {
+      const answer = await send(at === path ? "PATCH" : "POST", at, body);
+      expect(answer.status, answer.text).toBe(400);
+      expect(answer.body.errors).toMatchObject([{ field: "endAt" }]);
+    }
+    // As an earlier release has accepted it.
+    await server.db.query(
+      sql(
+        "test_far_bound",
+        `with c as (update schedule_cursor set content = null where schedule_id = $1)
+         update schedule_revision set definition = jsonb_set(definition::jsonb, '{endAt}', $2), content = null where schedule_id = $1`,
+      ),
+      [readId("sch", String(made.body.scheduleId)), JSON.stringify(far.endAt)],
+    );
+    const renamed = await send("PATCH", path, { expectedRevision: 1, name: "Another" });
+    expect(renamed.status, renamed.text).toBe(200);
+    expect(renamed.body).toMatchObject({ name: "Another", ...far, status: "active" });
   });
 
   it("by PUT puts what was left out back to its default, and keeps the key", async () => {

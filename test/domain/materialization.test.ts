@@ -7,6 +7,8 @@ import {
   planMaterialization,
 } from "../../src/domain/materialization.ts";
 import type { OpenRun } from "../../src/domain/overlap.ts";
+import { followingAt } from "../../src/domain/planning/told-ends.ts";
+import { nextNominal, timetableOf } from "../../src/domain/preview/timetable.ts";
 import { instantOf } from "../../src/kernel/ids.ts";
 
 const MINUTE = 60_000;
@@ -130,6 +132,20 @@ describe("one pass over one schedule", () => {
     expect(made.ranges).toMatchObject([{ fromAt: T0, toAt: T0 + 8 * MINUTE }]);
     expect(made.runs.map((run) => at(run.scheduledAt))).toEqual([9]);
     expect(made.finished).toBe(true);
+  });
+
+  it("no schedule goes on after 9999-12-01: a window and a deadline are counted on from its instants", () => {
+    const lastAt = Date.UTC(9999, 11, 1);
+    const daily = (after: number) => (Math.floor(after / 86_400_000) + 1) * 86_400_000;
+    const next = bounded(daily, { endAt: "9999-12-31T23:59:59-23:59" });
+    expect(next(lastAt - 1)).toBe(lastAt);
+    expect(next(lastAt)).toBeNull();
+    const far = "9999-12-31T23:59:59-23:59";
+    const rule = { kind: "afterCompletion", delayMs: 1000 } as const;
+    expect(followingAt(definition({ rule, startAt: far }), T0, null)).toEqual({ kind: "finished" });
+    const timetable = timetableOf({ kind: "dates", instants: [lastAt, lastAt + 1] }, {});
+    expect(nextNominal(timetable, T0)).toBe(lastAt);
+    expect(nextNominal(timetable, lastAt)).toBeNull();
   });
 
   it("a rule stays between its start (inclusive) and its end (exclusive)", () => {

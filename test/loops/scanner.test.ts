@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Authority } from "../../src/authority/authority.ts";
+import { findDueLate, findDueOnTime, findFaultySchedules } from "../../src/authority/runs/due.ts";
+import { findToldSchedules } from "../../src/authority/runs/hear-ends.ts";
 import { bucketMask, bucketsOf } from "../../src/domain/dispatch/rendezvous.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { BUCKETS, bucketOf, mintId, type Uuid } from "../../src/kernel/ids.ts";
@@ -229,6 +231,51 @@ test("a schedule that the database refuses stops nobody else, and is left out fo
   await scanner.pass();
   expect(calls).toBe(0);
   await world.admin.query("drop trigger refuse_one on run");
+});
+
+test("what is left out makes the scanner no busier, and takes nobody's place among what is due", async () => {
+  const [bad, good] = [await world.newSchedule(), await dueOnce(-3_600_000)];
+  await world.admin.query(`create function refuse_all() returns trigger language plpgsql as $$ begin
+    if new.schedule_id <> '${good}' then raise exception 'refused' using errcode = '22003'; end if; return new; end $$`);
+  await world.admin.query("create trigger refuse_all before insert on run for each row execute function refuse_all()");
+  await makeDue([bad], 0);
+  const { authority, set } = withClock(world.authority);
+  const scanner = scannerOf(authority);
+  await scanner.pass();
+  const { did, nextAt } = await scanner.pass();
+  expect(did).toBe(0);
+  expect(nextAt! - systemClock.now()).toBeGreaterThan(60_000);
+
+  // More of them than one look at what is overdue takes, each of them due before the one that is none of them.
+  await world.admin.query(`
+    insert into schedule_cursor (schedule_id, tenant_id, revision, content, next_run_at, next_due_at, chain_started_at, tz_version, parser_version)
+    select gen_random_uuid(), tenant_id, revision, content, next_run_at, next_due_at, chain_started_at, tz_version, parser_version
+      from schedule_cursor, generate_series(1, 1100) where schedule_id = '${bad}'`);
+  await world.admin.query(
+    "update schedule_cursor set next_run_at = at, next_due_at = at from (select date_trunc('second', clock_timestamp()) - interval '1 minute' as at) m",
+  );
+  await makeDue([good], 12_000);
+  set.elapsedMs += 2_000;
+  for (let passes = 0; passes < 300 && (await runsOf(good)) === 0; passes++) await scanner.pass();
+  expect(await runsOf(good)).toBe(1);
+  await world.admin.query("drop trigger refuse_all on run");
+  await world.admin.query("delete from schedule_cursor where schedule_id not in ($1, $2)", [bad, good]);
+}, 60_000);
+
+test("each look at what is to be done passes over what is left out", async () => {
+  const [left, other] = [await world.newSchedule(), await world.newSchedule()];
+  const look = { mask: "1".repeat(1024), limit: 1, except: [left] };
+  await makeDue([left], 3_000);
+  await makeDue([other], 2_500);
+  const nowAt = Date.now();
+  expect(await findDueOnTime(world.authority, nowAt - 10_000, look)).toEqual([other]);
+  expect(await findDueLate(world.authority, nowAt, look)).toEqual([other]);
+  await world.admin.query(`insert into outbox (kind, tenant_id, class, lane, available_at, runs, publish_no, schedule_id)
+    select 'schedule', tenant_id, 'short', 1, next_due_at, array[schedule_id], 0, schedule_id from schedule_cursor`);
+  expect(await findToldSchedules(world.authority, look)).toEqual([other]);
+  await world.admin.query("update schedule_cursor set fault = 'none', fault_retry_at = next_due_at");
+  expect(await findFaultySchedules(world.authority, look)).toEqual([other]);
+  await world.admin.query("update schedule_cursor set fault = null, fault_retry_at = null");
 });
 
 test("a schedule that takes longer than a deadline stops nobody else", async () => {

@@ -1,6 +1,7 @@
 import { CLASSES, type Definition, type Payload, type ResourceClass, type Work } from "../../domain/definition.ts";
 import type { Effect } from "../../domain/effects/definition.ts";
 import { compileRule, type RuleFault } from "../../domain/recurrence/compile.ts";
+import { tooFar } from "../../domain/recurrence/moment.ts";
 import type { Rule } from "../../domain/recurrence/rule.ts";
 import type { ZoneSource } from "../../domain/recurrence/zone-source.ts";
 import type { ApiContext } from "../context.ts";
@@ -95,6 +96,16 @@ function ofRule({ field, message, found, allowed, suggestion }: RuleFault): Fiel
 export function checkZone(zone: string, zones: ZoneSource): void {
   const compiled = compileRule({ kind: "cron", expression: "@daily", zone }, zones);
   if (!compiled.ok) throw fieldProblem({ ...ofRule(compiled.fault), field: "zone" });
+}
+
+/** Refuses bounds that no schedule reaches; one that stood in the definition before is no reason to refuse another change. */
+export function checkBounds(definition: Pick<Definition, "startAt" | "endAt">, before?: Definition): void {
+  for (const field of ["startAt", "endAt"] as const) {
+    const text = definition[field];
+    if (text === undefined || text === before?.[field]) continue;
+    const fault = tooFar(field, text, Date.parse(text));
+    if (fault !== undefined) throw fieldProblem(ofRule(fault));
+  }
 }
 
 /** Fields that are fine one by one and make no sense together. */

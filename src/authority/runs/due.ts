@@ -1,30 +1,27 @@
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
-import { type DueCursor, findFaulty, findNextDue, findOnTime, findOverdue } from "../../store/rows/cursors.ts";
+import {
+  type DueCursor,
+  type DueLook,
+  findFaulty,
+  findNextDue,
+  findOnTime,
+  findOverdue,
+} from "../../store/rows/cursors.ts";
 import type { Authority } from "../authority.ts";
 
 /** Looks at the due index without locks; materialize decides. Answers come tenant by tenant. */
 
-export async function findDueOnTime(
-  authority: Authority,
-  afterAt: Instant,
-  mask: string,
-  limit: number,
-): Promise<Uuid[]> {
-  return byTenant(await findOnTime(authority.db, afterAt, mask, limit));
+export async function findDueOnTime(authority: Authority, afterAt: Instant, look: DueLook): Promise<Uuid[]> {
+  return byTenant(await findOnTime(authority.db, afterAt, look));
 }
 
-export async function findDueLate(
-  authority: Authority,
-  untilAt: Instant,
-  mask: string,
-  limit: number,
-): Promise<Uuid[]> {
-  return byTenant(await findOverdue(authority.db, untilAt, mask, limit));
+export async function findDueLate(authority: Authority, untilAt: Instant, look: DueLook): Promise<Uuid[]> {
+  return byTenant(await findOverdue(authority.db, untilAt, look));
 }
 
-export function findFaultySchedules(authority: Authority, limit: number): Promise<Uuid[]> {
-  return findFaulty(authority.db, limit);
+export function findFaultySchedules(authority: Authority, look: Omit<DueLook, "mask">): Promise<Uuid[]> {
+  return findFaulty(authority.db, look);
 }
 
 /**

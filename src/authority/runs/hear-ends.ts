@@ -4,7 +4,7 @@ import type { Instant } from "../../kernel/clock.ts";
 import { showId, type Uuid } from "../../kernel/ids.ts";
 import { sql, type Transaction } from "../../store/database.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
-import { type CursorRow, lockCursorsSkipping, setScheduleStatus } from "../../store/rows/cursors.ts";
+import { type CursorRow, type DueLook, lockCursorsSkipping, setScheduleStatus } from "../../store/rows/cursors.ts";
 import { findWithOpenRuns } from "../../store/rows/runs/live-runs.ts";
 import { readRecordedStates } from "../../store/rows/runs/run-state.ts";
 import { lockSchedules, type ScheduleRow, updateSchedule } from "../../store/rows/schedules.ts";
@@ -19,6 +19,7 @@ const FIND_TOLD = sql(
   `select schedule_id from outbox
     where ${WORD} and (get_bit($1::bit(1024), bucket_of(schedule_id)) = 1
                        or available_at < (select clock_timestamp()) - interval '2 seconds')
+      and (schedule_id in (select unnest($3::uuid[]))) is not true
     group by schedule_id order by min(available_at) limit $2`,
 );
 // Whatever the batch, all words are walked: no index holds their schedules. "is true" has the ids hashed, where any() would
@@ -48,8 +49,8 @@ const STOP = sql(
 );
 
 /** Schedules that have been told of an end and have not heard of it yet: own buckets, and anybody's that have waited long. */
-export async function findToldSchedules(authority: Authority, bucketMask: string, limit: number): Promise<Uuid[]> {
-  const rows = await authority.db.query<{ schedule_id: Uuid }>(FIND_TOLD, [bucketMask, limit]);
+export async function findToldSchedules(authority: Authority, { mask, limit, except }: DueLook): Promise<Uuid[]> {
+  const rows = await authority.db.query<{ schedule_id: Uuid }>(FIND_TOLD, [mask, limit, except]);
   return rows.map((row) => row.schedule_id);
 }
 

@@ -1,5 +1,6 @@
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
+import { boundsOf } from "../bounds.ts";
 import type { Definition } from "../definition.ts";
 import type { RunState, ScheduleStatus } from "../states.ts";
 
@@ -67,8 +68,7 @@ export function followingAt(
   lastNominalAt: Instant | null,
 ): Following {
   const delayMs = definition.rule.kind === "afterCompletion" ? definition.rule.delayMs : 0;
-  const startAt = definition.startAt === undefined ? 0 : Date.parse(definition.startAt);
+  const { startAt, endAt } = boundsOf(definition);
   const nextRunAt = Math.max(Math.floor(endedAt) + delayMs, (lastNominalAt ?? -1) + 1, startAt);
-  const endAt = definition.endAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(definition.endAt);
   return nextRunAt >= endAt ? { kind: "finished" } : { kind: "at", nextRunAt };
 }

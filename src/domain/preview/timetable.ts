@@ -1,6 +1,7 @@
 /** All that decides which instants a schedule has: its rule, its bounds, and what places its instants. */
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
+import { boundsOf } from "../bounds.ts";
 import type { Placed } from "../calendar/place.ts";
 import { atNominal, windowOffset } from "../placement.ts";
 import type { CompiledRule } from "../recurrence/compiled.ts";
@@ -22,18 +23,11 @@ type Window = { readonly ms: number; readonly scheduleId: Uuid | undefined };
 
 export function timetableOf(
   rule: CompiledRule,
-  bounds: { readonly startAt?: string | undefined; readonly endAt?: string | undefined },
+  bounds: Parameters<typeof boundsOf>[0],
   place: Timetable["place"] = (at) => ({ placement: atNominal(at) }),
   window?: Window,
 ): Timetable {
-  const { startAt, endAt } = bounds;
-  return {
-    rule,
-    startAt: startAt === undefined ? Number.NEGATIVE_INFINITY : Date.parse(startAt),
-    endAt: endAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(endAt),
-    place,
-    window,
-  };
+  return { rule, ...boundsOf(bounds), place, window };
 }
 
 /** The first nominal instant after `afterAt` (exclusive), whatever becomes of it; null for none. */

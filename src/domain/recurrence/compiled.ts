@@ -38,3 +38,8 @@ export type CompiledRule = CompiledSingle | { readonly kind: "anyOf"; readonly r
 /** 0000-01-01T00:00:00Z and 9999-12-31T23:59:59.999Z: RFC 3339 writes no other instants. Epoch ms. */
 export const FIRST_INSTANT = -62_167_219_200_000;
 export const LAST_INSTANT = 253_402_300_799_999;
+/**
+ * 9999-12-01T00:00:00Z, in epoch ms: no schedule goes on after it, so that what is counted on from an instant (a window of a
+ * day, a start deadline of thirty) still falls into the years that can be kept.
+ */
+export const LAST_NOMINAL = 253_399_622_400_000;

@@ -1,6 +1,7 @@
 /** Instants and local times as people write them. */
 import { DAY_SECONDS, dayOf, monthLength } from "./civil.ts";
-import { refuse } from "./fault.ts";
+import { LAST_NOMINAL } from "./compiled.ts";
+import { type RuleFault, refuse } from "./fault.ts";
 import { firstReading, type Zone } from "./zone.ts";
 
 const SHAPE = /^(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?([Zz]|[+-]\d{2}:\d{2})?$/;
@@ -8,6 +9,14 @@ const SHAPE = /^(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1
 const ALLOWED_INSTANT =
   "an RFC 3339 instant with its offset, such as 2026-10-01T09:00:00Z, or a local time together with `zone`";
 const ALLOWED_LOCAL = "a local time without an offset, such as 2026-10-01T09:00, since `zone` is given";
+
+const ALLOWED_LAST = new Date(LAST_NOMINAL).toISOString().replace(".000", "");
+
+/** What is wrong with an instant that no schedule reaches; undefined for all others. */
+export function tooFar(field: string, text: string, at: number): RuleFault | undefined {
+  if (at <= LAST_NOMINAL) return undefined;
+  return { field, found: text, message: "No schedule goes on so far ahead.", allowed: `${ALLOWED_LAST} or earlier` };
+}
 
 /** `at` in epoch milliseconds, and the whole wall second that was written. */
 type Moment = { readonly at: number; readonly wall: number };
@@ -17,6 +26,12 @@ type Moment = { readonly at: number; readonly wall: number };
  * skips becomes the instant at which the gap ends; one that is repeated, its first pass. Throws `FaultyRule`.
  */
 export function readMoment(field: string, text: string, zone: Zone | undefined): Moment {
+  const moment = momentOf(field, text, zone);
+  const fault = tooFar(field, text, moment.at);
+  return fault === undefined ? moment : refuse(fault);
+}
+
+function momentOf(field: string, text: string, zone: Zone | undefined): Moment {
   const allowed = zone === undefined ? ALLOWED_INSTANT : ALLOWED_LOCAL;
   const parts = SHAPE.exec(text);
   if (parts === null) return refuse({ field, found: text, message: "This is not a date and time.", allowed });

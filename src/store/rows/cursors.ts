@@ -49,12 +49,16 @@ const LOCK_MANY = sql(
 const READ = sql("cursors_read", `select ${COLUMNS} from schedule_cursor where schedule_id = $1`);
 const LOCK = sql("cursors_lock", `select ${COLUMNS} from schedule_cursor where schedule_id = $1 for update`);
 
-/** Due walks stop at their batch: in due order, own buckets filtered by a mask that cannot become an index condition. */
+/**
+ * Due walks stop at their batch: in due order, own buckets filtered by a mask that cannot become an index condition. What is
+ * left out takes no place in the batch; "is not true" has its ids hashed.
+ */
+const leftOut = (ids: string) => `(schedule_id in (select unnest(${ids}::uuid[]))) is not true`;
 const FIND_ON_TIME = sql(
   "cursors_find_on_time",
   `select schedule_id, tenant_id from schedule_cursor
     where next_due_at > $1 and next_due_at <= (select clock_timestamp())
-      and get_bit($2::bit(1024), bucket) = 1
+      and get_bit($2::bit(1024), bucket) = 1 and ${leftOut("$4")}
     order by next_due_at limit $3`,
 );
 const FIND_OVERDUE = sql(
@@ -62,6 +66,7 @@ const FIND_OVERDUE = sql(
   `select schedule_id, tenant_id from schedule_cursor
     where next_due_at <= least($1, (select clock_timestamp()))
       and (get_bit($2::bit(1024), bucket) = 1 or next_due_at < (select clock_timestamp()) - interval '2 seconds')
+      and ${leftOut("$4")}
     order by next_due_at limit $3`,
 );
 /** The first instant after $2 that anything is due at, and the database's clock beside it. */
@@ -75,7 +80,8 @@ const FIND_NEXT = sql(
 const FIND_FAULTY = sql(
   "cursors_find_faulty",
   `select schedule_id from schedule_cursor
-    where fault is not null and fault_retry_at <= (select clock_timestamp()) order by fault_retry_at limit $1`,
+    where fault is not null and fault_retry_at <= (select clock_timestamp()) and ${leftOut("$2")}
+    order by fault_retry_at limit $1`,
 );
 const ADVANCE = sql(
   "cursors_advance",
@@ -120,14 +126,17 @@ export async function lockCursor(tx: Queryable, scheduleId: Uuid): Promise<Curso
 
 export type DueCursor = { schedule_id: Uuid; tenant_id: Uuid };
 
+/** Which cursors are looked for, at most how many, and which are left out. */
+export type DueLook = { mask: string; limit: number; except: readonly Uuid[] };
+
 /** Cursors due after `afterAt` (recent, so that index entries of what is long done are not walked again). */
-export function findOnTime(db: Queryable, afterAt: Instant, bucketMask: string, limit: number): Promise<DueCursor[]> {
-  return db.query<DueCursor>(FIND_ON_TIME, [instantText(afterAt), bucketMask, limit]);
+export function findOnTime(db: Queryable, afterAt: Instant, { mask, limit, except }: DueLook): Promise<DueCursor[]> {
+  return db.query<DueCursor>(FIND_ON_TIME, [instantText(afterAt), mask, limit, except]);
 }
 
 /** Cursors due up to `untilAt`: own buckets, and anybody's that are more than two seconds overdue. */
-export function findOverdue(db: Queryable, untilAt: Instant, bucketMask: string, limit: number): Promise<DueCursor[]> {
-  return db.query<DueCursor>(FIND_OVERDUE, [instantText(untilAt), bucketMask, limit]);
+export function findOverdue(db: Queryable, untilAt: Instant, { mask, limit, except }: DueLook): Promise<DueCursor[]> {
+  return db.query<DueCursor>(FIND_OVERDUE, [instantText(untilAt), mask, limit, except]);
 }
 
 export async function findNextDue(
@@ -139,8 +148,8 @@ export async function findNextDue(
   return (await db.query<{ now: Instant; next_due_at: Instant | null }>(FIND_NEXT, values))[0]!;
 }
 
-export async function findFaulty(db: Queryable, limit: number): Promise<Uuid[]> {
-  return (await db.query<{ schedule_id: Uuid }>(FIND_FAULTY, [limit])).map((row) => row.schedule_id);
+export async function findFaulty(db: Queryable, { limit, except }: Omit<DueLook, "mask">): Promise<Uuid[]> {
+  return (await db.query<{ schedule_id: Uuid }>(FIND_FAULTY, [limit, except])).map((row) => row.schedule_id);
 }
 
 export type Advance = {

@@ -3,7 +3,7 @@ import { showId } from "../../../kernel/ids.ts";
 import { WRITERS } from "../../context.ts";
 import { SCHEDULE_BODY } from "../../examples.ts";
 import { unknownCalendar } from "../../input/calendars.ts";
-import { checkWindow, checkWork, ruleProblem } from "../../input/check-work.ts";
+import { checkBounds, checkWindow, checkWork, ruleProblem } from "../../input/check-work.ts";
 import { idempotencyHeaders, scheduleFields } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
 import { keyReused, requestKeyOf } from "../../input/request-key.ts";
@@ -41,6 +41,7 @@ export const createScheduleRoute = defineRoute({
     const { name, key, labels, managedBy, notes, payload } = call.body;
     const definition = definitionOf(call.body);
     checkWindow(definition);
+    checkBounds(definition);
     checkWork(context, definition, payload);
     const outcome = await createSchedule(context.authority, {
       tenantId: caller.tenantId,

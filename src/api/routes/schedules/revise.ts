@@ -4,7 +4,7 @@ import type { Definition, Payload } from "../../../domain/definition.ts";
 import type { Uuid } from "../../../kernel/ids.ts";
 import type { ApiContext, Caller } from "../../context.ts";
 import { unknownCalendar } from "../../input/calendars.ts";
-import { checkWindow, checkWork, ruleProblem } from "../../input/check-work.ts";
+import { checkBounds, checkWindow, checkWork, ruleProblem } from "../../input/check-work.ts";
 import { readIfMatch } from "../../input/if-match.ts";
 import { presentSchedule, scheduleSchema } from "../../present/schedule.ts";
 import type { ProblemCode } from "../../problems/catalogue.ts";
@@ -69,6 +69,7 @@ export async function revise(
 ): Promise<Reply> {
   const { scheduleId, ref, expectedRevision, before, change } = request;
   checkWindow(change.definition);
+  checkBounds(change.definition, before);
   checkWork(context, change.definition, change.payload, before);
   const outcome = await reviseSchedule(context.authority, {
     tenantId: caller.tenantId,

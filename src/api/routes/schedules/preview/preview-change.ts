@@ -4,7 +4,7 @@ import { changedFields } from "../../../../domain/preview/field-diff.ts";
 import { compareNext } from "../../../../domain/preview/instant-diff.ts";
 import { READERS } from "../../../context.ts";
 import { PREVIEW_CHANGE_BODY } from "../../../examples.ts";
-import { checkWork } from "../../../input/check-work.ts";
+import { checkBounds, checkWork } from "../../../input/check-work.ts";
 import { scheduleParams, shownInstant } from "../../../input/fields.ts";
 import { noFields } from "../../../input/no-fields.ts";
 import { fieldChanges, presentFields } from "../../../present/change.ts";
@@ -56,6 +56,7 @@ export const previewChangeRoute = defineRoute({
   async handle({ params, body, sentBody }, context, caller) {
     const current = await getSchedule(context, caller, params.schedule);
     const { changed, definition, payload } = patched(current, body, sentBody);
+    checkBounds(definition, current.definition);
     checkWork(context, definition, payload, current.definition);
     const question = { fromAt: body.from ?? context.clock.now(), count: body.count };
     const after = await getTimetable(context, caller, definition, question.fromAt, current.id);

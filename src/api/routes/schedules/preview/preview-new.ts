@@ -3,6 +3,7 @@ import { definitionSchema } from "../../../../domain/definition.ts";
 import { previewOf } from "../../../../domain/preview/answer.ts";
 import { READERS } from "../../../context.ts";
 import { PREVIEW_BODY } from "../../../examples.ts";
+import { checkBounds } from "../../../input/check-work.ts";
 import { instantSchema } from "../../../input/fields.ts";
 import { noFields } from "../../../input/no-fields.ts";
 import { defineRoute } from "../../../route.ts";
@@ -39,6 +40,7 @@ export const previewScheduleRoute = defineRoute({
   answer: { kind: "ok", description: "The next instants and the rule in words", schema: previewSchema },
   problems: ["invalid-rule", "unknown-calendar"],
   async handle({ body }, context, caller) {
+    checkBounds(body);
     const fromAt = body.from ?? context.clock.now();
     const timetable = await getTimetable(context, caller, body, fromAt);
     const preview = previewOf(body, timetable, context.zones, {
