@@ -112,12 +112,16 @@ export function showId(kind: IdKind, id: Uuid): string {
   return `${kind}_${SHOWN_SCRATCH.toString("latin1")}`;
 }
 
-/** The uuid behind a shown id, or undefined when `text` is not a shown id of that kind. */
+/** No instant from here on can be kept, so no id carries one. */
+const END_OF_IDS: Instant = Date.UTC(10_000, 0, 1);
+
+/** The uuid behind a shown id, or undefined when `text` is not a shown id of that kind, or none of ours. */
 export function readId(kind: IdKind, text: string): Uuid | undefined {
   if (!text.startsWith(`${kind}_`)) return undefined;
   const body = text.slice(kind.length + 1);
   if (!SHOWN.test(body)) return undefined;
   let value = 0n;
   for (const char of body) value = (value << 5n) | BigInt(ALPHABET.indexOf(char));
-  return formatUuid(Buffer.from(value.toString(16).padStart(32, "0"), "hex"));
+  const id = formatUuid(Buffer.from(value.toString(16).padStart(32, "0"), "hex"));
+  return instantOf(id) < END_OF_IDS ? id : undefined;
 }

@@ -61,7 +61,7 @@ describe("a rule that cannot be scheduled", () => {
     }
   });
 
-  it("may not name an instant further ahead than windows and deadlines can be counted on from", async () => {
+  it("may not name an instant further ahead than windows and deadlines can be counted on from, or before all calendars", async () => {
     const zone = "Asia/Tokyo";
     for (const [rule, field] of [
       [{ kind: "once", at: "9999-12-01T00:00:00.001Z" }, "rule.at"],
@@ -77,6 +77,13 @@ describe("a rule that cannot be scheduled", () => {
         expect([answer.status, answer.body.code], answer.text).toEqual([400, "invalid-rule"]);
         expect(answer.body.errors).toMatchObject([{ field, allowed: "9999-12-01T00:00:00Z or earlier" }]);
       }
+    }
+    for (const rule of [
+      { kind: "once", at: "0000-01-01T00:00:00+23:59" },
+      { kind: "interval", everyMs: 1000, anchorAt: Date.UTC(-1, 0, 1) },
+    ]) {
+      const answer = await send("/v1/schedules/preview", { rule });
+      expect(answer.body.errors, answer.text).toMatchObject([{ allowed: "0000-01-01T00:00:00Z or later" }]);
     }
     const last = { kind: "once", at: "9999-12-01T09:00:00", zone };
     const previewed = await send("/v1/schedules/preview", { rule: last, windowMs: 86_400_000 });

@@ -2,7 +2,11 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { bucketOf, deriveRunId, digestOf, instantOf, mintId, readId, showId } from "../../src/kernel/ids.ts";
 
-const anyUuid = fc.uuid({ version: [4, 8] });
+/** Of any instant, and of one that an id may carry: most of the numbers an id can hold lie after the year 9999. */
+const anyUuid = fc.oneof(
+  fc.uuid({ version: [4, 8] }),
+  fc.integer({ min: 0, max: Date.UTC(10_000, 0, 1) - 1 }).map((at) => mintId(at, 0)),
+);
 
 test("an id as people see it is its 128 bits in Crockford base32, and reads back", () => {
   fc.assert(
@@ -11,7 +15,7 @@ test("an id as people see it is its 128 bits in Crockford base32, and reads back
       const value = BigInt(`0x${id.replaceAll("-", "")}`);
       const digits = [...shown.slice(4)].map((digit) => BigInt("0123456789abcdefghjkmnpqrstvwxyz".indexOf(digit)));
       expect(digits.reduce((sum, digit) => sum * 32n + digit, 0n)).toBe(value);
-      expect(readId("run", shown)).toBe(id);
+      expect(readId("run", shown)).toBe(instantOf(id) < Date.UTC(10_000, 0, 1) ? id : undefined);
     }),
   );
 });

@@ -1,7 +1,7 @@
 import { CLASSES, type Definition, type Payload, type ResourceClass, type Work } from "../../domain/definition.ts";
 import type { Effect } from "../../domain/effects/definition.ts";
 import { compileRule, type RuleFault } from "../../domain/recurrence/compile.ts";
-import { tooFar } from "../../domain/recurrence/moment.ts";
+import { outOfReach } from "../../domain/recurrence/moment.ts";
 import type { Rule } from "../../domain/recurrence/rule.ts";
 import type { ZoneSource } from "../../domain/recurrence/zone-source.ts";
 import type { ApiContext } from "../context.ts";
@@ -103,7 +103,7 @@ export function checkBounds(definition: Pick<Definition, "startAt" | "endAt">, b
   for (const field of ["startAt", "endAt"] as const) {
     const text = definition[field];
     if (text === undefined || text === before?.[field]) continue;
-    const fault = tooFar(field, text, Date.parse(text));
+    const fault = outOfReach(field, text, Date.parse(text));
     if (fault !== undefined) throw fieldProblem(ofRule(fault));
   }
 }

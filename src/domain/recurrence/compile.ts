@@ -1,10 +1,10 @@
 /** From what a tenant wrote to what the walk needs, or to the reason why not. */
 import { LRUCache } from "lru-cache";
-import { type CompiledCron, type CompiledRule, type CompiledSingle, FIRST_INSTANT } from "./compiled.ts";
+import type { CompiledCron, CompiledRule, CompiledSingle } from "./compiled.ts";
 import { readExpression } from "./cron/grammar.ts";
 import { canMatch, makePattern } from "./cron/pattern.ts";
 import { FaultyRule, type RuleFault, refuse } from "./fault.ts";
-import { readMoment, tooFar } from "./moment.ts";
+import { outOfReach, readMoment } from "./moment.ts";
 import type { CronRule, IntervalRule, Rule } from "./rule.ts";
 import { requireZone } from "./zone-names.ts";
 import type { ZoneSource } from "./zone-source.ts";
@@ -124,11 +124,7 @@ function intervalMs(rule: IntervalRule): number {
 
 function anchorOf(rule: IntervalRule): number {
   if (typeof rule.anchorAt === "string") return readMoment("anchorAt", rule.anchorAt, undefined).at;
-  if (rule.anchorAt < FIRST_INSTANT) {
-    const allowed = "epoch milliseconds of the years 0000-9999";
-    refuse({ field: "anchorAt", found: String(rule.anchorAt), message: "No calendar has this instant.", allowed });
-  }
-  const fault = tooFar("anchorAt", String(rule.anchorAt), rule.anchorAt);
+  const fault = outOfReach("anchorAt", String(rule.anchorAt), rule.anchorAt);
   if (fault !== undefined) refuse(fault);
   return rule.anchorAt;
 }

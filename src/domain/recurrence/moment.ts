@@ -1,6 +1,6 @@
 /** Instants and local times as people write them. */
 import { DAY_SECONDS, dayOf, monthLength } from "./civil.ts";
-import { LAST_NOMINAL } from "./compiled.ts";
+import { FIRST_INSTANT, LAST_NOMINAL } from "./compiled.ts";
 import { type RuleFault, refuse } from "./fault.ts";
 import { firstReading, type Zone } from "./zone.ts";
 
@@ -12,9 +12,13 @@ const ALLOWED_LOCAL = "a local time without an offset, such as 2026-10-01T09:00,
 
 const ALLOWED_LAST = new Date(LAST_NOMINAL).toISOString().replace(".000", "");
 
-/** What is wrong with an instant that no schedule reaches; undefined for all others. */
-export function tooFar(field: string, text: string, at: number): RuleFault | undefined {
-  if (at <= LAST_NOMINAL) return undefined;
+/** What is wrong with an instant that no schedule reaches, or that no calendar has; undefined for all others. */
+export function outOfReach(field: string, text: string, at: number): RuleFault | undefined {
+  if (at >= FIRST_INSTANT && at <= LAST_NOMINAL) return undefined;
+  if (at < FIRST_INSTANT) {
+    const allowed = "0000-01-01T00:00:00Z or later";
+    return { field, found: text, message: "No calendar has this instant.", allowed };
+  }
   return { field, found: text, message: "No schedule goes on so far ahead.", allowed: `${ALLOWED_LAST} or earlier` };
 }
 
@@ -27,7 +31,7 @@ type Moment = { readonly at: number; readonly wall: number };
  */
 export function readMoment(field: string, text: string, zone: Zone | undefined): Moment {
   const moment = momentOf(field, text, zone);
-  const fault = tooFar(field, text, moment.at);
+  const fault = outOfReach(field, text, moment.at);
   return fault === undefined ? moment : refuse(fault);
 }
 
