@@ -86,8 +86,8 @@ export function createScanner(options: {
     scheduleIds: readonly Uuid[],
     untilMs = Number.POSITIVE_INFINITY,
     pace: Pick<Pace, "size"> & Partial<Pace> = { size: BATCH },
-  ): Promise<{ did: number; stillDue: boolean }> {
-    const all = { did: 0, stillDue: false };
+  ): Promise<{ did: number; leftOut: number; stillDue: boolean }> {
+    const all = { did: 0, leftOut: 0, stillDue: false };
     const together = scheduleIds.filter((id) => !troubles.alone(id));
     const apart = scheduleIds.filter(troubles.alone);
     while (together.length + apart.length > 0) {
@@ -109,6 +109,7 @@ export function createScanner(options: {
         },
         (schedule, err) => {
           troubles.leaveOut(schedule);
+          all.leftOut++;
           authority.log.error({ schedule, err, reason: messageOf(err) }, "a schedule cannot be materialized");
         },
       );
@@ -140,7 +141,8 @@ export function createScanner(options: {
         const settled = await settle(late, untilMs, latePace);
         did += settled.did;
         if (late.length < LATE_LOOK && !settled.stillDue) overdueAt = clock.monotonic();
-        else if (settled.did > 0) restUntilMs = clock.monotonic() + REST * (clock.monotonic() - lateMs);
+        else if (settled.did + settled.leftOut > 0)
+          restUntilMs = clock.monotonic() + REST * (clock.monotonic() - lateMs);
       } else more ||= onTime.length === LOOK;
       const next = await findNextInstant(authority, mask, databaseNow);
       aheadMs = next.nowAt - clock.now();
