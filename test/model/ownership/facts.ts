@@ -1,17 +1,16 @@
 import type pg from "pg";
 import type { Uuid } from "../../../src/kernel/ids.ts";
 import { isOpen } from "./births.ts";
+import { EFFECTS, OBJECTS, type OutcomeFacts, toldOutcomes } from "./outcome-facts.ts";
 import { isNamed, type Reference } from "./reference.ts";
 import type { Run } from "./terms.ts";
 
 /** What the tables say of the tenants of one sequence, in the words of the reference. */
-export type Facts = { runs: Fact[]; hints: { id: bigint; runs: Uuid[] }[] };
+export type Facts = { runs: Fact[]; hints: { id: bigint; runs: Uuid[] }[] } & OutcomeFacts;
 type Fact = Record<string, string | null> & { id: Uuid; schedule_id: Uuid; at: string; manual: string };
 
 const us = (column: string) => `(extract(epoch from ${column}) * 1000000)::bigint::text`;
-const READ = {
-  name: "model_read_runs",
-  text: `
+const RUNS = `
   select r.id, r.schedule_id, ${us("r.scheduled_at")} as at, (r.trigger = 'manual')::text as manual,
          coalesce(l.state, r.state) as state, r.skip_reason, coalesce(l.attempt, r.attempts)::text as attempt,
          case when l.guard = l.id then 'own' when l.guard is not null then 'slot' end as seat,
@@ -23,25 +22,26 @@ const READ = {
          (select string_agg(concat_ws(' ', d.reason, d.resolution), ' and ') from dead_letter d where d.run_id = r.id) as letter,
          (select count(*)::text from attempt a where a.scheduled_at = r.scheduled_at and a.run_id = r.id) as attempts
     from run r left join live_run l on l.id = r.id
-   where r.tenant_id = any($1::uuid[]) and r.skip_reason is distinct from 'paused'
-   order by r.schedule_id, r.scheduled_at, r.id`,
-};
-const READ_HINTS = {
-  name: "model_read_hints",
-  text: "select id, runs from outbox where tenant_id = any($1::uuid[]) and kind = 'run' order by id",
+   where r.tenant_id = any($1::uuid[]) and r.skip_reason is distinct from 'paused'`;
+const HINTS = `
+  select id::text as id, runs from outbox where tenant_id = any($1::uuid[]) and kind = 'run' order by outbox.id`;
+
+/** All of one moment, and in one round trip: this is asked after each command. */
+const listOf = (rows: string) => `(select coalesce(json_agg(one), '[]') from (${rows}) one)`;
+const READ = {
+  name: "model_read",
+  text: `select ${listOf(RUNS)} as runs, ${listOf(HINTS)} as hints, ${listOf(OBJECTS)} as objects, ${listOf(EFFECTS)} as effects`,
 };
 
 export async function readFacts(admin: pg.Pool, reference: Reference): Promise<Facts> {
-  const tenants = [reference.tenants.map((one) => one.id)];
-  const [runs, hints] = await Promise.all([
-    admin.query<Fact>({ ...READ, values: tenants }),
-    admin.query<{ id: bigint; runs: Uuid[] }>({ ...READ_HINTS, values: tenants }),
-  ]);
-  return { runs: runs.rows, hints: hints.rows };
+  const values = [reference.tenants.map((one) => one.id)];
+  const { rows } = await admin.query({ ...READ, values });
+  const { hints, ...facts } = rows[0];
+  return { ...facts, hints: hints.map((one: { id: string; runs: Uuid[] }) => ({ ...one, id: BigInt(one.id) })) };
 }
 
 /** Throws unless the facts are the reference's, run by run. Learns the ids of runs that were born. */
-export function told(reference: Reference, { runs, hints }: Facts): void {
+export function told(reference: Reference, { runs, hints, ...outcomes }: Facts): void {
   const nameOf = (schedule: Uuid, at: string | number, manual: string | boolean) => `${schedule} ${at} ${manual}`;
   const found = new Map(runs.map((fact) => [fact.id, fact]));
   const rule = new Map(runs.map((fact) => [nameOf(fact.schedule_id, fact.at, fact.manual), fact.id]));
@@ -62,6 +62,7 @@ export function told(reference: Reference, { runs, hints }: Facts): void {
     if (isNamed(run) && times !== 1) throw new Error(`run ${id} (${run.state}) is named ${times} times`);
   }
   if (found.size > 0) throw new Error(`nobody asked for ${JSON.stringify([...found.values()][0])}`);
+  toldOutcomes(reference, outcomes);
 }
 
 function said(run: Run): Record<string, string | null> {

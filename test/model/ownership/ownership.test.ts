@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ATTEMPT_COMMANDS } from "./attempts.ts";
+import { EFFECT_COMMANDS } from "./effects.ts";
 import { HINT_COMMANDS } from "./hints.ts";
+import { OBJECT_COMMANDS } from "./objects.ts";
 import { PEOPLE_COMMANDS } from "./people.ts";
 import { create, policy, SCHEDULE_COMMANDS } from "./schedules.ts";
 import { createStage } from "./stage.ts";
@@ -20,8 +22,13 @@ const FIRST_SEED = Number(process.env.MODEL_SEED ?? 1 + Math.floor(Math.random()
 const { MODEL_PATH: path, MODEL_REPLAY: replayPath } = process.env;
 /** Side by side, each on a database of its own. */
 const LANES = path === undefined ? 2 : 1;
-const MOST_MORE = 10;
+const MOST_MORE = 4;
 const MOST_COMMANDS = Number(process.env.MODEL_COMMANDS ?? 20);
+
+const COMMANDS = [
+  ...[...SCHEDULE_COMMANDS, ...ATTEMPT_COMMANDS, ...HINT_COMMANDS, ...PEOPLE_COMMANDS],
+  ...[...OBJECT_COMMANDS, ...EFFECT_COMMANDS],
+];
 
 /** A play in which these do not happen proves nothing. */
 const ANSWERS = [
@@ -30,6 +37,8 @@ const ANSWERS = [
   ...["accepted", "already-accepted", "result-conflict", "stale-fence", "poison", "again"],
   ...["retrying", "failed", "canceled", "already-reported", "released", "requested", "too-late", "succeeded"],
   ...["replayed", "dismissed", "not-failed"],
+  ...["staged", "pinned", "deleting", "removed"],
+  ...["settled", "sending", "sent", "uncertain", "pending", "already-settled"],
 ];
 /** These are rare: a soak has them all. */
 const RARE_ANSWERS = ["object-unusable", "schedule-deleted", "resolved"];
@@ -57,9 +66,7 @@ async function play(seed: number, sequences: number): Promise<Set<string>> {
 async function playLane(seed: number, numRuns: number): Promise<Set<string>> {
   const stage = await createStage();
   const commands = fc.commands(
-    [...SCHEDULE_COMMANDS, ...ATTEMPT_COMMANDS, ...HINT_COMMANDS, ...PEOPLE_COMMANDS].flatMap(({ weight, arbitrary }) =>
-      Array.from({ length: weight }, () => arbitrary),
-    ),
+    COMMANDS.flatMap(({ weight, arbitrary }) => Array.from({ length: weight }, () => arbitrary)),
     {
       maxCommands: MOST_COMMANDS,
       size: "max",

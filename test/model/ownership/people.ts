@@ -1,7 +1,9 @@
 import { dismissLetter } from "../../../src/authority/dead-letters/dismiss.ts";
 import { replayRun } from "../../../src/authority/dead-letters/replay.ts";
+import { claim, fail } from "./attempts.ts";
 import { command, fate, pickNewest, seldom, some } from "./command.ts";
 import type { Reference } from "./reference.ts";
+import { runOneNow } from "./schedules.ts";
 import { type Fate, freshKey, type Stage } from "./stage.ts";
 
 /** What people decide about runs that were given up. */
@@ -46,7 +48,21 @@ async function dismiss(stage: Stage, args: { run: number; any: boolean; fate: Fa
   });
 }
 
+/** What all else here begins with: a run that is given up. */
+async function giveUp(stage: Stage, args: { schedule: number; fate: Fate }) {
+  const { reference } = stage;
+  await runOneNow(stage, { schedule: args.schedule, fate: "fine" });
+  await claim(stage, { hints: stage.hints().map((_, i) => i), slots: 100, worker: "w", fate: "fine" });
+  const newest = reference.grants.toReversed().findIndex(({ run, fence }) => run.fence === fence);
+  if (newest < 0) return;
+  await fail(stage, { grants: [newest], transient: false, retryAfterMs: undefined, poisonAt: -1, fate: args.fate });
+}
+
 export const PEOPLE_COMMANDS = [
-  { weight: 5, arbitrary: command("replay", { run: some, any: seldom, fate }, replay, wasBorn) },
-  { weight: 1, arbitrary: command("dismiss", { run: some, any: seldom, fate }, dismiss, wasBorn) },
+  {
+    weight: 5,
+    arbitrary: command("give up", { schedule: some, fate }, giveUp, ({ schedules }) => schedules.length > 0),
+  },
+  { weight: 9, arbitrary: command("replay", { run: some, any: seldom, fate }, replay, wasBorn) },
+  { weight: 3, arbitrary: command("dismiss", { run: some, any: seldom, fate }, dismiss, wasBorn) },
 ];

@@ -1,5 +1,6 @@
-import { end, isOpen, ScheduleReference } from "./births.ts";
-import type { Grant, Report, Run, Staged } from "./terms.ts";
+import { end, isOpen } from "./births.ts";
+import { EffectReference } from "./effect-rules.ts";
+import type { Grant, Report, Run, StoredObject } from "./terms.ts";
 
 /**
  * What must be true of runs, attempts and results, in so many words: one list of runs, walked from the start by every verb.
@@ -13,9 +14,8 @@ const EXPIRIES_OF_A_CRASH_LOOP = 5;
 
 export const isNamed = (run: Run) => run.state === "queued" || run.state === "retrying";
 
-export class Reference extends ScheduleReference {
+export class Reference extends EffectReference {
   readonly grants: Grant[] = [];
-  readonly staged: Staged[] = [];
   /** How attempts ended that did not end their run with a result, by their fences. */
   readonly #closed = new Map<bigint, "failed" | "expired" | "canceled" | "released">();
 
@@ -40,7 +40,7 @@ export class Reference extends ScheduleReference {
   }
 
   heartbeat({ run, fence, worker }: Grant): string {
-    if (!this.#holds(run, fence)) return "stale-fence";
+    if (!this.holds(run, fence)) return "stale-fence";
     if (run.worker !== worker) return "not-holder";
     if (run.deadlineAt <= this.now) return "deadline";
     run.leaseUntil = Math.min(this.now + TTL, run.deadlineAt);
@@ -48,7 +48,7 @@ export class Reference extends ScheduleReference {
   }
 
   detach({ run, fence, worker }: Grant, callbackWithinMs: number): string {
-    if (!this.#holds(run, fence)) return "stale-fence";
+    if (!this.holds(run, fence)) return "stale-fence";
     if (run.worker !== undefined) {
       if (run.worker !== worker) return "not-holder";
       if (run.deadlineAt <= this.now) return "deadline";
@@ -59,7 +59,7 @@ export class Reference extends ScheduleReference {
   }
 
   adopt({ run, fence }: Grant, worker: string): string {
-    if (!this.#holds(run, fence)) return "stale-fence";
+    if (!this.holds(run, fence)) return "stale-fence";
     if (run.worker !== undefined && run.worker !== worker) return "not-detached";
     if (run.leaseUntil <= this.now) return "lease-lapsed";
     run.worker = worker;
@@ -67,30 +67,28 @@ export class Reference extends ScheduleReference {
     return `adopted${run.cancelRequested ? ", cancel" : ""} ${run.attempt} ${run.deadlineAt - this.now}`;
   }
 
-  stage({ run, fence }: Grant): "granted" | "stale-fence" | "lease-lapsed" {
-    if (!this.#holds(run, fence)) return "stale-fence";
-    return run.leaseUntil <= this.now ? "lease-lapsed" : "granted";
-  }
-
-  complete({ run, fence }: Grant, output: { staged: Staged; sha256: string } | undefined): string {
+  complete({ run, fence }: Grant, output: { object: StoredObject; sha256: string } | undefined): string {
     if (run.state === "succeeded" && run.result!.fence === fence)
       return run.result!.sha256 === output?.sha256 ? "already-accepted" : "result-conflict";
-    if (!this.#holds(run, fence)) return "stale-fence";
+    if (!this.holds(run, fence)) return "stale-fence";
     if (run.leaseUntil <= this.now) return "lease-lapsed";
     if (output !== undefined) {
-      const { staged, sha256 } = output;
-      const isItsOwn = staged.run === run && staged.fence === fence;
-      if (!isItsOwn || staged.sha256 !== sha256 || staged.grantedUntil <= this.now) return "object-unusable";
+      const { object, sha256 } = output;
+      const isItsOwn = object.run === run && object.fence === fence;
+      if (!isItsOwn || object.state !== "staged" || object.sha256 !== sha256 || object.grantedUntil <= this.now)
+        return "object-unusable";
+      this.publish(object);
     }
     this.endAll([run], () => {
       end(run, "succeeded");
       run.result = { fence, sha256: output?.sha256 };
     });
+    this.intend(run, output?.object);
     return "accepted";
   }
 
   fail({ run, fence }: Grant, report: Report): string {
-    if (!this.#holds(run, fence)) {
+    if (!this.holds(run, fence)) {
       const closed = this.#closed.get(fence);
       return closed === "failed" ? "already-reported" : closed === "canceled" ? "canceled" : "stale-fence";
     }
@@ -99,7 +97,7 @@ export class Reference extends ScheduleReference {
   }
 
   release({ run, fence, worker }: Grant): string {
-    if (!this.#holds(run, fence)) {
+    if (!this.holds(run, fence)) {
       const closed = this.#closed.get(fence);
       return closed === "released" || closed === "canceled" ? closed : "stale-fence";
     }
@@ -164,10 +162,6 @@ export class Reference extends ScheduleReference {
   #retry(run: Run, notBefore: number, how: "failed" | "expired" | "released"): void {
     this.#closed.set(run.fence!, how);
     Object.assign(run, { state: "retrying", notBefore, fence: undefined, worker: undefined });
-  }
-
-  #holds(run: Run, fence: bigint): boolean {
-    return run.state === "running" && run.fence === fence;
   }
 }
 

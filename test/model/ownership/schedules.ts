@@ -12,7 +12,7 @@ import { definitionOf } from "../../support/world.ts";
 import { command, fate, few, pick, pickNewest, some } from "./command.ts";
 import type { Reference } from "./reference.ts";
 import { type Fate, freshKey, inMicroseconds, type Stage } from "./stage.ts";
-import type { Policy, Run, Schedule } from "./terms.ts";
+import { type EffectName, type Policy, type Run, type Schedule, SENDINGS } from "./terms.ts";
 
 /** What people, scanners and clocks do. */
 
@@ -22,6 +22,7 @@ export const policy: fc.Arbitrary<Policy> = fc.record({
   maxAttempts: fc.constantFrom(3, 1, 2, 9),
   maxElapsedMinutes: fc.constantFrom(1440, 5),
   startWithinMs: fc.constantFrom(undefined, undefined, 400_000),
+  effects: fc.constantFrom<Policy["effects"]>([], ["hook", "mail"], ["call"], ["note", "hook"], ["card"]),
 });
 
 function definitionFor(chosen: Policy): Definition {
@@ -31,7 +32,16 @@ function definitionFor(chosen: Policy): Definition {
     overlap: { policy: name, ...(limit === undefined ? {} : { limit: Number(limit) }) },
     retry: { maxAttempts: chosen.maxAttempts, maxElapsedMs: chosen.maxElapsedMinutes * 60_000 },
     ...(chosen.startWithinMs === undefined ? {} : { startDeadlineMs: chosen.startWithinMs }),
+    ...(chosen.effects.length === 0 ? {} : { effects: chosen.effects.map(effectFor) }),
   });
+}
+
+function effectFor(name: EffectName) {
+  const { kind, onUncertain, windowMinutes, maxAttempts, maxElapsedMinutes } = SENDINGS[name];
+  const shared = { name, kind, onUncertain, retry: { maxAttempts, maxElapsedMs: maxElapsedMinutes * 60_000 } };
+  return kind === "email"
+    ? { ...shared, to: ["ops@example.com"], subject: "Done" }
+    : { ...shared, url: "https://hooks.example.com/x", idempotencyWindowMs: windowMinutes * 60_000 };
 }
 
 export async function create(stage: Stage, args: { tenant: number; policy: Policy; fate: Fate }): Promise<void> {
@@ -83,7 +93,7 @@ function onSchedule(name: keyof typeof VERBS) {
   };
 }
 
-async function runOneNow(stage: Stage, args: { schedule: number; fate: Fate }) {
+export async function runOneNow(stage: Stage, args: { schedule: number; fate: Fate }) {
   const { reference } = stage;
   const schedule = pick(reference.schedules, args.schedule);
   const requestKey = freshKey();
