@@ -176,27 +176,33 @@ describe("changing a schedule", () => {
   it("may not bring a bound that no schedule reaches, and is not refused for one that was there before", async () => {
     const made = await send("POST", "/v1/schedules", definition);
     const path = `/v1/schedules/${String(made.body.scheduleId)}`;
-    const far = { endAt: "9999-12-31T23:59:59Z" };
+    const far = { startAt: "9999-12-31T23:59:59Z" };
     for (const [at, body] of [
       [path, { expectedRevision: 1, ...far }],
       [`${path}/preview`, far],
     ] as const) {
       const answer = await send(at === path ? "PATCH" : "POST", at, body);
       expect(answer.status, answer.text).toBe(400);
-      expect(answer.body.errors).toMatchObject([{ field: "endAt" }]);
+      expect(answer.body.errors).toMatchObject([{ field: "startAt" }]);
     }
     // As an earlier release has accepted it.
     await server.db.query(
       sql(
         "test_far_bound",
         `with c as (update schedule_cursor set content = null where schedule_id = $1)
-         update schedule_revision set definition = jsonb_set(definition::jsonb, '{endAt}', $2), content = null where schedule_id = $1`,
+         update schedule_revision set definition = jsonb_set(definition::jsonb, '{startAt}', $2), content = null where schedule_id = $1`,
       ),
-      [readId("sch", String(made.body.scheduleId)), JSON.stringify(far.endAt)],
+      [readId("sch", String(made.body.scheduleId)), JSON.stringify(far.startAt)],
     );
     const renamed = await send("PATCH", path, { expectedRevision: 1, name: "Another" });
     expect(renamed.status, renamed.text).toBe(200);
     expect(renamed.body).toMatchObject({ name: "Another", ...far, status: "active" });
+  });
+
+  it("may bring an end beyond all reach, which is none", async () => {
+    const made = await send("POST", "/v1/schedules", { ...definition, endAt: "9999-12-31T23:59:59-23:59" });
+    expect([made.status, made.body.endAt], made.text).toEqual([201, "9999-12-31T23:59:59-23:59"]);
+    expect(made.body.nextRunAt).not.toBeNull();
   });
 
   it("by PUT puts what was left out back to its default, and keeps the key", async () => {

@@ -1,6 +1,7 @@
 import { CLASSES, type Definition, type Payload, type ResourceClass, type Work } from "../../domain/definition.ts";
 import type { Effect } from "../../domain/effects/definition.ts";
 import { compileRule, type RuleFault } from "../../domain/recurrence/compile.ts";
+import { LAST_NOMINAL } from "../../domain/recurrence/compiled.ts";
 import { outOfReach } from "../../domain/recurrence/moment.ts";
 import type { Rule } from "../../domain/recurrence/rule.ts";
 import type { ZoneSource } from "../../domain/recurrence/zone-source.ts";
@@ -98,12 +99,16 @@ export function checkZone(zone: string, zones: ZoneSource): void {
   if (!compiled.ok) throw fieldProblem({ ...ofRule(compiled.fault), field: "zone" });
 }
 
-/** Refuses bounds that no schedule reaches; one that stood in the definition before is no reason to refuse another change. */
+/**
+ * Refuses bounds that no schedule reaches, but for an end that is meant as none (9999-12-31, say); one that stood in the
+ * definition before is no reason to refuse another change.
+ */
 export function checkBounds(definition: Pick<Definition, "startAt" | "endAt">, before?: Definition): void {
   for (const field of ["startAt", "endAt"] as const) {
     const text = definition[field];
     if (text === undefined || text === before?.[field]) continue;
-    const fault = outOfReach(field, text, Date.parse(text));
+    const at = Date.parse(text);
+    const fault = field === "endAt" && at > LAST_NOMINAL ? undefined : outOfReach(field, text, at);
     if (fault !== undefined) throw fieldProblem(ofRule(fault));
   }
 }

@@ -76,6 +76,10 @@ export async function readOutboxIds(tx: Queryable, ids: readonly bigint[]): Prom
   return new Set((await tx.query<{ id: bigint }>(READ_IDS, [ids])).map((row) => row.id));
 }
 
+const LOCK_NAMING = sql(
+  "outbox_lock_naming",
+  "select from outbox where kind = 'run' and tenant_id = $1 and runs && $2::uuid[] for update nowait",
+);
 const DELETE_NAMING = sql(
   "outbox_delete_naming",
   "delete from outbox where kind = 'run' and tenant_id = $1 and runs <@ $2::uuid[]",
@@ -86,9 +90,13 @@ const DROP_NAMES = sql(
     where kind = 'run' and tenant_id = $1 and runs && $2::uuid[]`,
 );
 
-/** Takes these runs out of every row that names them, waiting for whoever holds it. No index leads there: rarely. */
+/**
+ * Takes these runs out of every row that names them. Outbox rows are locked before all else, and here after: whoever holds
+ * one is not waited for (a lock timeout at once). No index leads there: rarely.
+ */
 export async function dropNames(tx: Queryable, tenantId: Uuid, runIds: readonly Uuid[]): Promise<void> {
   if (runIds.length === 0) return;
+  await tx.query(LOCK_NAMING, [tenantId, runIds]);
   await tx.query(DELETE_NAMING, [tenantId, runIds]);
   await tx.query(DROP_NAMES, [tenantId, runIds]);
 }

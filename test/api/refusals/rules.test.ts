@@ -90,7 +90,8 @@ describe("a rule that cannot be scheduled", () => {
     expect(previewed.body.instants, previewed.text).toMatchObject([{ at: "9999-12-01T00:00:00Z" }]);
   });
 
-  it.each(["startAt", "endAt"])("nor may its bounds: %s", async (field) => {
+  it("nor may it begin so far ahead", async () => {
+    const field = "startAt";
     const rule = { kind: "afterCompletion", delayMs: 1000 };
     const found = "9999-12-31T23:59:59-23:59";
     for (const path of ["/v1/schedules/preview", "/v1/schedules"]) {

@@ -162,6 +162,11 @@ describe("a backfill", () => {
     const named = async () => Promise.all(ids.map(async (id) => (await hintsOf(world, id)).length));
     expect(await named()).toEqual([1, 1, 1]);
     const id = await begin(world, scheduleId, firstAt, firstAt + 2 * MINUTE + 1, { policy: "all-skipped" });
+    const stranger = await world.stranger();
+    await stranger.query("select from outbox for update");
+    expect(await step(world, id), "a hint that somebody is at is left to them, for now").toBe("troubled");
+    await stranger.commit();
+    await world.admin.query("update operation set next_step_at = now() where id = $1", [id]);
     await finish(world, id);
     expect(await named()).toEqual([1, 1, 1]);
     for (const run of ids) expect(await world.complete(await start(world, run))).toMatchObject({ kind: "accepted" });
