@@ -287,7 +287,8 @@ export function isDeadlock(error: unknown): boolean {
   return state === "40P01" || state === "40001";
 }
 
-function isConnectionLoss(error: unknown): boolean {
+/** The connection is gone, and with it whatever was under way on it. */
+export function isConnectionLoss(error: unknown): boolean {
   const state = sqlStateOf(error);
   if (state !== undefined) return state.startsWith("08") || state.startsWith("57P");
   const code = (error as { code?: unknown } | null)?.code;

@@ -12,7 +12,7 @@ import { command, fate, few, pick, pickNewest, seldom, some } from "./command.ts
 import { upload } from "./objects.ts";
 import type { Reference } from "./reference.ts";
 import { move, runOneNow } from "./schedules.ts";
-import type { Fate, Stage } from "./stage.ts";
+import { type Fate, look, type Stage } from "./stage.ts";
 import type { Effect, SendReport } from "./terms.ts";
 
 /** What senders do with the intents of accepted results, and what people decide where nobody knows. */
@@ -39,7 +39,9 @@ async function deliver(stage: Stage, args: { schedule: number; sends: boolean })
 async function send(stage: Stage, args: { effects: number[]; leaseMs: number; fate: Fate }) {
   const { reference, setting } = stage;
   const due = reference.effects.filter((one) => one.state === "pending" && one.dueAt <= reference.now);
-  const found = await Promise.all(EFFECT_KINDS.map((kind) => findDueSends(setting.authorities[0], kind, MOST)));
+  const found = await Promise.all(
+    EFFECT_KINDS.map((kind) => look(() => findDueSends(setting.authorities[0], kind, MOST))),
+  );
   agree(
     "due effects",
     found.flatMap((one) => one.ids),
@@ -104,7 +106,7 @@ async function settle(stage: Stage, args: { reports: Reported[]; retryAfterMs: n
 async function lapse(stage: Stage, args: { effects: number[]; fate: Fate }) {
   const { reference, setting } = stage;
   const over = reference.effects.filter((one) => one.state === "sending" && one.leaseUntil < reference.now);
-  agree("lapsed effects", await findLapsedSends(setting.authorities[0], MOST.all), over, reference);
+  agree("lapsed effects", await look(() => findLapsedSends(setting.authorities[0], MOST.all)), over, reference);
   const effects = [...over.slice(0, args.effects.length), ...args.effects.map((n) => pick(reference.effects, n))];
   await stage.play(args.fate, {
     ask: (authority) =>

@@ -9,7 +9,7 @@ import type { Uuid } from "../../../src/kernel/ids.ts";
 import { wasGranted } from "./attempts.ts";
 import { command, fate, few, pickNewest, seldom, some } from "./command.ts";
 import type { Reference } from "./reference.ts";
-import type { Fate, Stage } from "./stage.ts";
+import { type Fate, look, type Stage } from "./stage.ts";
 import type { StoredObject } from "./terms.ts";
 
 /** What workers upload, readers hold on to, and cleaners delete. */
@@ -71,8 +71,8 @@ async function clean(stage: Stage, args: { objects: number[]; keptMs: number; we
     new Set(reference.objects.flatMap((one) => (ids.includes(one.id!) ? [one.id!] : [])));
   const [first] = setting.authorities;
   const found = {
-    orphans: [...known(await findOrphanObjects(first, MOST))],
-    expired: [...known(await findExpiredResults(first, MOST, args.keptMs))],
+    orphans: [...known(await look(() => findOrphanObjects(first, MOST)))],
+    expired: [...known(await look(() => findExpiredResults(first, MOST, args.keptMs)))],
   };
   agree(
     "orphans",
@@ -111,7 +111,7 @@ async function removeBytes(stage: Stage, args: { fails: boolean; month: boolean;
       [tenantsOf(reference)],
     );
   }
-  const going = await findGoingObjects(setting.authorities[0], MOST);
+  const going = await look(() => findGoingObjects(setting.authorities[0], MOST));
   const due = reference.going();
   const mine = going.filter((one) => reference.objects.some((object) => object.id === one.id));
   agree(

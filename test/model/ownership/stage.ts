@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Authority } from "../../../src/authority/authority.ts";
 import { PunctualError } from "../../../src/kernel/errors.ts";
 import { mintId, type Uuid } from "../../../src/kernel/ids.ts";
+import { isConnectionLoss } from "../../../src/store/database.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { createWorld, type World } from "../../support/world.ts";
 import { Crash, createSetting, type Setting } from "../setting.ts";
@@ -155,6 +156,17 @@ export async function createStage(): Promise<Stage> {
     },
   };
   return stage;
+}
+
+/** A plain look, taken again if it met a connection that was broken before. */
+export async function look<T>(read: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await read();
+    } catch (error) {
+      if (!isConnectionLoss(error)) throw error;
+    }
+  }
 }
 
 function arm(setting: Setting, fate: Fate): () => boolean {
