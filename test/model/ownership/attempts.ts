@@ -122,8 +122,7 @@ const held = ({ run, fence, worker }: Grant): Held => ({ runId: idOf(run), fence
 async function beat(stage: Stage, args: Batch & { late: boolean }) {
   const grants = grantsOf(stage, args.grants);
   // Its lease holds, but not the time that it has in all: chance alone seldom comes to that.
-  const wait = grants[0]!.run.deadlineAt - stage.reference.now;
-  if (args.late && grants[0]!.run.state === "running" && wait >= 0) await move(stage, { ms: wait / 1000 + 1 });
+  if (args.late) await outlast(stage, grants[0]!.run, "deadlineAt");
   const verb = async (authority: Authority, beats: readonly Held[]) =>
     (await heartbeat(authority, beats)).map((one) =>
       one.kind === "renewed"
@@ -133,8 +132,15 @@ async function beat(stage: Stage, args: Batch & { late: boolean }) {
   await inOneBatch(stage, args, grants.map(held), verb, (i) => stage.reference.heartbeat(grants[i]!));
 }
 
-export async function complete(stage: Stage, args: Batch & { outputs: number[]; mistaken: boolean }) {
+/** Time goes by until a running attempt's lease, or its time in all, is over. */
+async function outlast(stage: Stage, run: Run, end: "leaseUntil" | "deadlineAt"): Promise<void> {
+  const wait = run[end] - stage.reference.now;
+  if (run.state === "running" && wait >= 0) await move(stage, { ms: wait / 1000 + 1 });
+}
+
+export async function complete(stage: Stage, args: Batch & { outputs: number[]; mistaken: boolean; late: boolean }) {
   const grants = grantsOf(stage, args.grants);
+  if (args.late) await outlast(stage, grants[0]!.run, "leaseUntil");
   const outputs = grants.map((grant, i) => outputOf(stage, grant, pick(args.outputs, i), args.mistaken));
   const items = grants.map((grant, i) => {
     const output = outputs[i];
@@ -237,6 +243,7 @@ async function cancel(stage: Stage, args: { runs: number[]; stranger: boolean; f
 }
 
 const worker = fc.constantFrom("w", "v");
+const often = fc.nat(3).map((n) => n === 3);
 const wasBorn = ({ runs }: Reference) => runs.length > 0;
 const outcome = { transient: fc.boolean(), retryAfterMs: fc.constantFrom(undefined, undefined, 90_000) };
 
@@ -245,8 +252,11 @@ export const ATTEMPT_COMMANDS = [
     weight: 14,
     arbitrary: command("claim", { hints: few(6), slots: fc.integer({ min: 1, max: 6 }), worker, fate }, claim, wasBorn),
   },
-  { weight: 7, arbitrary: command("heartbeat", { ...batch, late: seldom }, beat, wasGranted) },
-  { weight: 10, arbitrary: command("complete", { ...batch, outputs: few(3), mistaken: seldom }, complete, wasGranted) },
+  { weight: 7, arbitrary: command("heartbeat", { ...batch, late: often }, beat, wasGranted) },
+  {
+    weight: 10,
+    arbitrary: command("complete", { ...batch, outputs: few(3), mistaken: seldom, late: seldom }, complete, wasGranted),
+  },
   { weight: 6, arbitrary: command("fail", { ...batch, ...outcome }, fail, wasGranted) },
   { weight: 3, arbitrary: command("release", batch, release, wasGranted) },
   {

@@ -31,7 +31,7 @@ async function deliver(stage: Stage, args: { schedule: number; sends: boolean })
   const newest = reference.grants.toReversed().findIndex(({ run, fence }) => run.fence === fence);
   if (newest < 0) return;
   await upload(stage, { grant: newest, text: "a", lost: false, fate: "fine" });
-  await complete(stage, { grants: [newest], outputs: [1], mistaken: false, poisonAt: -1, fate: "fine" });
+  await complete(stage, { grants: [newest], outputs: [1], mistaken: false, late: false, poisonAt: -1, fate: "fine" });
   if (args.sends && areThere(reference)) await send(stage, { effects: [0, 1], leaseMs: 180_000, fate: "fine" });
 }
 

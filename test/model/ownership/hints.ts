@@ -70,7 +70,7 @@ async function drain(stage: Stage) {
     const held = reference.grants.flatMap(({ run, fence }, i) => (run.fence === fence ? [i] : []));
     if (held.length === 0) continue;
     const grants = held.map((i) => reference.grants.length - 1 - i);
-    await complete(stage, { grants, outputs: [0], mistaken: false, poisonAt: -1, fate: "fine" });
+    await complete(stage, { grants, outputs: [0], mistaken: false, late: false, poisonAt: -1, fate: "fine" });
   }
 }
 
