@@ -9,7 +9,6 @@ import type { ZoneSource } from "../domain/recurrence/zone-source.ts";
 import type { Instant } from "../kernel/clock.ts";
 import { PunctualError } from "../kernel/errors.ts";
 import type { Uuid } from "../kernel/ids.ts";
-import { isStatementTimeout } from "../store/database.ts";
 import { readChainWithin } from "../store/reads/chains.ts";
 import {
   countLedger,
@@ -22,6 +21,7 @@ import {
 } from "../store/reads/ledger.ts";
 import type { ScheduleView } from "../store/reads/schedules.ts";
 import { inSnapshot } from "../store/reads/snapshot.ts";
+import { isStatementTimeout } from "../store/sql-errors.ts";
 import type { ApiContext } from "./context.ts";
 
 /** Records that one answer verifies and counts: two weeks of minutes, a tenth of a second or so. */

@@ -1,4 +1,4 @@
-import { isLockTimeout, isPoison } from "../store/database.ts";
+import { isLockTimeout, isPoison } from "../store/sql-errors.ts";
 
 /**
  * An error of one item in a batch: bad data, or a row that a stranger holds locked. The batch is split to find it; its

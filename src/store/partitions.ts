@@ -1,7 +1,8 @@
 import type { Instant } from "../kernel/clock.ts";
 import { bug } from "../kernel/errors.ts";
-import { type Database, isLockTimeout, sql } from "./database.ts";
+import { type Database, sql } from "./database.ts";
 import { coveredUntil, DAY_MS, type PartitionWidth, planPartitions, type Range } from "./partition-plan.ts";
+import { isLockTimeout } from "./sql-errors.ts";
 
 /** The tables partitioned by scheduled_at, with the storage settings of their partitions. */
 const PARTITIONED = {

@@ -1,5 +1,5 @@
 import { messageOf, PunctualError } from "../../kernel/errors.ts";
-import { isStatementTimeout, sqlStateOf } from "../../store/database.ts";
+import { isStatementTimeout, sqlStateOf } from "../../store/sql-errors.ts";
 import type { Check, Patient, Verdict } from "./check.ts";
 import { connectionCheck } from "./connection.ts";
 import { cursorsCheck } from "./cursors.ts";

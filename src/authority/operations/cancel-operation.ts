@@ -1,8 +1,8 @@
 import type { Uuid } from "../../kernel/ids.ts";
-import { isLockTimeout } from "../../store/database.ts";
 import { findOperation, type OperationView } from "../../store/reads/operations.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
 import { lockOperation, updateOperation } from "../../store/rows/operations/operations.ts";
+import { isLockTimeout } from "../../store/sql-errors.ts";
 import type { Authority } from "../authority.ts";
 import { lookAgain, refuse, transactOrRefuse } from "../refusal.ts";
 

@@ -9,9 +9,10 @@ import {
 import type { Instant } from "../../kernel/clock.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import type { Uuid } from "../../kernel/ids.ts";
-import { isLockTimeout, type Transaction } from "../../store/database.ts";
+import type { Transaction } from "../../store/database.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
 import { lockDueOperation, type OperationRow, updateOperation } from "../../store/rows/operations/operations.ts";
+import { isLockTimeout } from "../../store/sql-errors.ts";
 import type { Authority } from "../authority.ts";
 import { isNoFault } from "../refusal.ts";
 import { isPoisonedItem } from "../refused-item.ts";

@@ -1,5 +1,6 @@
 import { PunctualError } from "../../kernel/errors.ts";
-import { type Database, isStatementTimeout, type Statement } from "../database.ts";
+import type { Database, Statement } from "../database.ts";
+import { isStatementTimeout } from "../sql-errors.ts";
 
 /** What lies in memory is read in some ms; a cold disk may need this long. */
 const TIMEOUT_MS = 5_000;

@@ -1,7 +1,8 @@
 import type { Definition, ResourceClass } from "../../domain/definition.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
-import { type Database, isStatementTimeout, type Queryable, sql } from "../database.ts";
+import { type Database, type Queryable, sql } from "../database.ts";
+import { isStatementTimeout } from "../sql-errors.ts";
 import { isStorable } from "../values.ts";
 
 /** What a feasibility quote is made of: bounded reads, each by an index. */

@@ -2,7 +2,8 @@ import type { LetterFilter, LetterState, Resolution } from "../../domain/dead-le
 import type { Instant } from "../../kernel/clock.ts";
 import { PunctualError } from "../../kernel/errors.ts";
 import { instantOf, type Uuid } from "../../kernel/ids.ts";
-import { type Database, isStatementTimeout, type Queryable, sql } from "../database.ts";
+import { type Database, type Queryable, sql } from "../database.ts";
+import { isStatementTimeout } from "../sql-errors.ts";
 import { instantText } from "../values.ts";
 
 /** A dead letter as people see it. Instants are epoch ms. */

@@ -1,6 +1,7 @@
 import type { Instant } from "../../kernel/clock.ts";
-import { type Database, isLockTimeout, type Queryable, sql, sqlStateOf } from "../database.ts";
+import { type Database, type Queryable, sql } from "../database.ts";
 import type { Partition } from "../partitions.ts";
+import { isLockTimeout, sqlStateOf } from "../sql-errors.ts";
 import { instantText } from "../values.ts";
 
 type Door = Pick<Database, "query" | "run">;

@@ -5,7 +5,7 @@ import { failRuns } from "../../../src/authority/attempts/fail.ts";
 import { heartbeat } from "../../../src/authority/attempts/heartbeat.ts";
 import { cancelRuns } from "../../../src/authority/runs/cancel.ts";
 import { createBatcher } from "../../../src/kernel/batcher.ts";
-import { isPoison } from "../../../src/store/database.ts";
+import { isPoison } from "../../../src/store/sql-errors.ts";
 import { createWorld, type World } from "../../support/world.ts";
 import { allow, hintsOf, liveOf, running, stateOf } from "../scenes.ts";
 

@@ -13,7 +13,7 @@ import { cancelRuns } from "../../../src/authority/runs/cancel.ts";
 import type { Failure } from "../../../src/domain/retry.ts";
 import { createBatcher } from "../../../src/kernel/batcher.ts";
 import type { Uuid } from "../../../src/kernel/ids.ts";
-import { isPoison } from "../../../src/store/database.ts";
+import { isPoison } from "../../../src/store/sql-errors.ts";
 import { command, fate, few, pick, pickNewest, seldom } from "./command.ts";
 import type { Reference } from "./reference.ts";
 import { move } from "./schedules.ts";

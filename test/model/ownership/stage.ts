@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Authority } from "../../../src/authority/authority.ts";
 import { PunctualError } from "../../../src/kernel/errors.ts";
 import { mintId, type Uuid } from "../../../src/kernel/ids.ts";
-import { isConnectionLoss } from "../../../src/store/database.ts";
+import { isConnectionLoss } from "../../../src/store/sql-errors.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { createWorld, type World } from "../../support/world.ts";
 import { Crash, createSetting, type Setting } from "../setting.ts";

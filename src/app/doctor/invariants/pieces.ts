@@ -1,6 +1,7 @@
 import type { Instant } from "../../../kernel/clock.ts";
 import { NIL_ID, type Uuid } from "../../../kernel/ids.ts";
-import { isStatementTimeout, type Queryable, sql } from "../../../store/database.ts";
+import { type Queryable, sql } from "../../../store/database.ts";
+import { isStatementTimeout } from "../../../store/sql-errors.ts";
 import { instantText } from "../../../store/values.ts";
 
 /**
