@@ -100,7 +100,7 @@ if (redisAvailable) {
     await publishAgain(0);
     await start(["worker"], redis.url, ledger, 100);
     await start(["worker"], redis.url, ledger, 100);
-    await until("all are running", async () => (await countRuns(world.admin))["running"] === runs);
+    await until("all are running", async () => (await countRuns(world.admin)).running === runs);
     await publishAgain(10);
     await until("the hints are taken", () => allAreTaken(10));
     gate.resolve();
