@@ -56,7 +56,7 @@ const TO_RETRYING = sql(
           fence = null, claim_id = null, worker = null, lease_until = null, deadline_at = null
      from unnest($1::uuid[], $2::timestamptz[], $3::smallint[], $4::int[], $5::int[], $6::int[])
        as d (id, not_before, lane, budget_attempt, interruptions, expiries)
-    where l.id = d.id
+    where l.id = any($1::uuid[]) and l.id = d.id
    returning l.tenant_id, l.class)
    ${countRetries("retrying", "$7")}`,
 );

@@ -24,7 +24,7 @@ const GIVE_GUARDS = sql(
   "hand_on_give_guards",
   `update live_run l set state = 'queued', guard = g.guard
      from unnest($1::uuid[], $2::uuid[]) as g (id, guard)
-    where l.id = g.id`,
+    where l.id = any($1::uuid[]) and l.id = g.id`,
 );
 
 type Sibling = Pick<LiveRun, "id" | "schedule_id" | "tenant_id" | "class" | "lane" | "not_before">;

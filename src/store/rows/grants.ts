@@ -18,7 +18,7 @@ const START = sql(
       set state = 'running', attempt = g.attempt, fence = g.fence, claim_id = $5, worker = $6,
           lease_until = least($7, g.deadline_at), last_heartbeat_at = $8, deadline_at = g.deadline_at, started_at = coalesce(l.started_at, $8)
      from unnest($1::uuid[], $2::int[], $3::bigint[], $4::timestamptz[]) as g (id, attempt, fence, deadline_at)
-    where l.id = g.id
+    where l.id = any($1::uuid[]) and l.id = g.id
    returning l.tenant_id, l.class, l.held_by, l.started_at, l.due_at, l.admitted_at)
    ${countStarts("running", "$8")}`,
 );

@@ -7,7 +7,7 @@ const RENEW = sql(
   "leases_renew",
   `update live_run l set lease_until = b.lease_until, last_heartbeat_at = $3
      from unnest($1::uuid[], $2::timestamptz[]) as b (id, lease_until)
-    where l.id = b.id`,
+    where l.id = any($1::uuid[]) and l.id = b.id`,
 );
 const FIND_LAPSED = sql(
   "leases_find_lapsed",
@@ -38,7 +38,7 @@ const HAND_OVER = sql(
   "leases_hand_over",
   `update live_run l set worker = h.worker, lease_until = h.lease_until, last_heartbeat_at = $4
      from unnest($1::uuid[], $2::text[], $3::timestamptz[]) as h (id, worker, lease_until)
-    where l.id = h.id`,
+    where l.id = any($1::uuid[]) and l.id = h.id`,
 );
 const NOTE_HANDOVER = sql(
   "leases_note_handover",

@@ -36,7 +36,8 @@ const REOPEN = sql(
 const CARRY_ATTEMPTS = sql(
   "backfill_carry_attempts",
   `update live_run l set attempt = a.attempts, started_at = a.started_at
-     from unnest($1::uuid[], $2::int[], $3::timestamptz[]) as a (id, attempts, started_at) where l.id = a.id`,
+     from unnest($1::uuid[], $2::int[], $3::timestamptz[]) as a (id, attempts, started_at)
+    where l.id = any($1::uuid[]) and l.id = a.id`,
 );
 const ADD_BACKFILLED = sql(
   "backfill_add_to_ranges",

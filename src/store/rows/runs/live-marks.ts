@@ -30,7 +30,8 @@ export async function tellMore(
 
 const SET_GUARDS = sql(
   "live_set_guards",
-  "update live_run l set guard = g.guard from unnest($1::uuid[], $2::uuid[]) as g (id, guard) where l.id = g.id",
+  `update live_run l set guard = g.guard from unnest($1::uuid[], $2::uuid[]) as g (id, guard)
+    where l.id = any($1::uuid[]) and l.id = g.id`,
 );
 
 /** Moves guards between locked holders. */
