@@ -76,10 +76,7 @@ const NOW = sql("authority_now", "select case when pg_current_xact_id() is not n
 /**
  * Verbs walk indexes and nothing else. A statement planned while its table was empty would scan it for ever after
  * (measured: a tenth of the throughput), so the planner is told. SET LOCAL, because a pooler may stand between.
- *
- * That does not choose between two walks. A small table that was seen empty is taken for one row, and read from end to end
- * for each item of a join (measured: claims of 400 ms for the 12 s until it was analyzed again). So whoever joins
- * `live_run` or `outbox` with items names their ids twice: in the join, and as `id = any($1)`.
+ * It does not choose between two walks: see `located`.
  */
 const WALKS = [
   "set local plan_cache_mode = force_generic_plan",

@@ -4,6 +4,7 @@ import type { EndedState, SkipReason } from "../../domain/states.ts";
 import { LANES, type Lane } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import { sql, type Transaction } from "../../store/database.ts";
+import { located } from "../../store/located.ts";
 import { insertEffects, type NewEffect } from "../../store/rows/effects/effects.ts";
 import { insertIntents, type OutboxRow } from "../../store/rows/outbox.ts";
 import { countRetries } from "../../store/rows/rollups.ts";
@@ -54,9 +55,8 @@ const TO_RETRYING = sql(
       set state = 'retrying', not_before = d.not_before, lane = d.lane, budget_attempt = d.budget_attempt,
           interruptions = d.interruptions, expiries = d.expiries,
           fence = null, claim_id = null, worker = null, lease_until = null, deadline_at = null
-     from unnest($1::uuid[], $2::timestamptz[], $3::smallint[], $4::int[], $5::int[], $6::int[])
-       as d (id, not_before, lane, budget_attempt, interruptions, expiries)
-    where l.id = any($1::uuid[]) and l.id = d.id
+     from ${located("live_run", "$1::uuid[], $2::timestamptz[], $3::smallint[], $4::int[], $5::int[], $6::int[]", "id, not_before, lane, budget_attempt, interruptions, expiries")} d
+    where l.ctid = d.place
    returning l.tenant_id, l.class)
    ${countRetries("retrying", "$7")}`,
 );

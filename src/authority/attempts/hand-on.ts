@@ -2,6 +2,7 @@ import { groupIntoRows } from "../../domain/dispatch/hint-size.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { sql, type Transaction } from "../../store/database.ts";
+import { located } from "../../store/located.ts";
 import { insertIntents, type OutboxRow } from "../../store/rows/outbox.ts";
 import type { EndingRun, LiveRun } from "../../store/rows/runs/live-runs.ts";
 
@@ -23,8 +24,8 @@ const LOCK_OLDEST_BLOCKED = sql(
 const GIVE_GUARDS = sql(
   "hand_on_give_guards",
   `update live_run l set state = 'queued', guard = g.guard
-     from unnest($1::uuid[], $2::uuid[]) as g (id, guard)
-    where l.id = any($1::uuid[]) and l.id = g.id`,
+     from ${located("live_run", "$1::uuid[], $2::uuid[]", "id, guard")} g
+    where l.ctid = g.place`,
 );
 
 type Sibling = Pick<LiveRun, "id" | "schedule_id" | "tenant_id" | "class" | "lane" | "not_before">;

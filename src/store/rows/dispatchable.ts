@@ -80,16 +80,15 @@ const MARK = sql(
   "dispatchable_mark",
   `with free as (select id from outbox where id = any($1::bigint[]) and published_at is null order by id for update skip locked)
    update outbox o set published_at = clock_timestamp(), publish_no = o.publish_no + 1
-     from free where o.id = any($1::bigint[]) and o.id = free.id
+    where o.id = any(array(select id from free))
    returning o.id, o.tenant_id, o.class, o.lane, o.runs, o.publish_no`,
 );
 const UNMARK = sql(
   "dispatchable_unmark",
-  `with seen as (select o.id from outbox o
-                   join unnest($1::bigint[], $2::int[]) as s (id, publish_no) on o.id = s.id and o.publish_no = s.publish_no
-                  where o.id = any($1::bigint[]) and o.published_at is not null order by o.id for update of o skip locked)
-   update outbox o set published_at = null from seen
-    where o.id = any($1::bigint[]) and o.id = seen.id returning o.id`,
+  `with seen as (select id from outbox
+                  where id = any($1::bigint[]) and publish_no = ($2::int[])[array_position($1::bigint[], id)]
+                    and published_at is not null order by id for update skip locked)
+   update outbox o set published_at = null where o.id = any(array(select id from seen)) returning o.id`,
 );
 const FIND_PUBLISHED = sql(
   "dispatchable_find_published",

@@ -2,6 +2,7 @@ import type { Fence } from "../../domain/fence.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { type Queryable, sql } from "../database.ts";
+import { located } from "../located.ts";
 import { instantText } from "../values.ts";
 import { countStarts } from "./rollups.ts";
 import { LIVE_COLUMNS, type LiveRun } from "./runs/live-runs.ts";
@@ -17,8 +18,8 @@ const START = sql(
    update live_run l
       set state = 'running', attempt = g.attempt, fence = g.fence, claim_id = $5, worker = $6,
           lease_until = least($7, g.deadline_at), last_heartbeat_at = $8, deadline_at = g.deadline_at, started_at = coalesce(l.started_at, $8)
-     from unnest($1::uuid[], $2::int[], $3::bigint[], $4::timestamptz[]) as g (id, attempt, fence, deadline_at)
-    where l.id = any($1::uuid[]) and l.id = g.id
+     from ${located("live_run", "$1::uuid[], $2::int[], $3::bigint[], $4::timestamptz[]", "id, attempt, fence, deadline_at")} g
+    where l.ctid = g.place
    returning l.tenant_id, l.class, l.held_by, l.started_at, l.due_at, l.admitted_at)
    ${countStarts("running", "$8")}`,
 );

@@ -1,13 +1,14 @@
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { type Queryable, sql } from "../database.ts";
+import { located } from "../located.ts";
 import { instantText } from "../values.ts";
 
 const RENEW = sql(
   "leases_renew",
   `update live_run l set lease_until = b.lease_until, last_heartbeat_at = $3
-     from unnest($1::uuid[], $2::timestamptz[]) as b (id, lease_until)
-    where l.id = any($1::uuid[]) and l.id = b.id`,
+     from ${located("live_run", "$1::uuid[], $2::timestamptz[]", "id, lease_until")} b
+    where l.ctid = b.place`,
 );
 const FIND_LAPSED = sql(
   "leases_find_lapsed",
@@ -37,8 +38,8 @@ export type Handover = { runId: Uuid; scheduledAt: Instant; n: number; worker: s
 const HAND_OVER = sql(
   "leases_hand_over",
   `update live_run l set worker = h.worker, lease_until = h.lease_until, last_heartbeat_at = $4
-     from unnest($1::uuid[], $2::text[], $3::timestamptz[]) as h (id, worker, lease_until)
-    where l.id = any($1::uuid[]) and l.id = h.id`,
+     from ${located("live_run", "$1::uuid[], $2::text[], $3::timestamptz[]", "id, worker, lease_until")} h
+    where l.ctid = h.place`,
 );
 const NOTE_HANDOVER = sql(
   "leases_note_handover",

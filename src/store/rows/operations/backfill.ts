@@ -2,6 +2,7 @@ import type { RunState, SkipReason } from "../../../domain/states.ts";
 import type { Instant } from "../../../kernel/clock.ts";
 import type { Uuid } from "../../../kernel/ids.ts";
 import { type Queryable, sql } from "../../database.ts";
+import { located } from "../../located.ts";
 import { instantText } from "../../values.ts";
 
 /** The past of one schedule, as a backfill reads and reopens it under the schedule's lock. */
@@ -36,8 +37,8 @@ const REOPEN = sql(
 const CARRY_ATTEMPTS = sql(
   "backfill_carry_attempts",
   `update live_run l set attempt = a.attempts, started_at = a.started_at
-     from unnest($1::uuid[], $2::int[], $3::timestamptz[]) as a (id, attempts, started_at)
-    where l.id = any($1::uuid[]) and l.id = a.id`,
+     from ${located("live_run", "$1::uuid[], $2::int[], $3::timestamptz[]", "id, attempts, started_at")} a
+    where l.ctid = a.place`,
 );
 const ADD_BACKFILLED = sql(
   "backfill_add_to_ranges",

@@ -2,6 +2,7 @@ import type { Telling } from "../../../domain/planning/told-ends.ts";
 import type { Instant } from "../../../kernel/clock.ts";
 import type { Uuid } from "../../../kernel/ids.ts";
 import { type Queryable, sql } from "../../database.ts";
+import { located } from "../../located.ts";
 import { instantText } from "../../values.ts";
 
 const MARK_CANCEL_REQUESTED = sql(
@@ -30,8 +31,9 @@ export async function tellMore(
 
 const SET_GUARDS = sql(
   "live_set_guards",
-  `update live_run l set guard = g.guard from unnest($1::uuid[], $2::uuid[]) as g (id, guard)
-    where l.id = any($1::uuid[]) and l.id = g.id`,
+  `update live_run l set guard = g.guard
+     from ${located("live_run", "$1::uuid[], $2::uuid[]", "id, guard")} g
+    where l.ctid = g.place`,
 );
 
 /** Moves guards between locked holders. */
