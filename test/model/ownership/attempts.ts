@@ -16,7 +16,7 @@ import type { Uuid } from "../../../src/kernel/ids.ts";
 import { isPoison } from "../../../src/store/sql-errors.ts";
 import { command, fate, few, pick, pickNewest, seldom } from "./command.ts";
 import type { Reference } from "./reference.ts";
-import { move } from "./schedules.ts";
+import { move, runOneNow } from "./schedules.ts";
 import { type Fate, inMicroseconds, type Stage } from "./stage.ts";
 import type { Grant, Run, StoredObject } from "./terms.ts";
 
@@ -118,6 +118,14 @@ function isSecond(items: readonly Held[], at: number): boolean {
 const grantsOf = ({ reference }: Stage, picks: readonly number[]) => picks.map((n) => pickNewest(reference.grants, n));
 type Held = { runId: Uuid; fence: bigint; worker: string };
 const held = ({ run, fence, worker }: Grant): Held => ({ runId: idOf(run), fence, worker });
+
+/** What chance alone seldom brings together: a run now, and a worker at it. Which grant is that, counted from the newest? */
+export async function startOneNow(stage: Stage, schedule: number): Promise<number | undefined> {
+  await runOneNow(stage, { schedule, fate: "fine" });
+  await claim(stage, { hints: stage.hints().map((_, i) => i), slots: 100, worker: "w", fate: "fine" });
+  const newest = stage.reference.grants.toReversed().findIndex(({ run, fence }) => run.fence === fence);
+  return newest < 0 ? undefined : newest;
+}
 
 async function beat(stage: Stage, args: Batch & { late: boolean }) {
   const grants = grantsOf(stage, args.grants);

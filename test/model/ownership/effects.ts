@@ -7,11 +7,11 @@ import { sendEffects } from "../../../src/authority/effects/send.ts";
 import { settleEffects } from "../../../src/authority/effects/settle.ts";
 import { EFFECT_KINDS } from "../../../src/domain/effects/states.ts";
 import type { Uuid } from "../../../src/kernel/ids.ts";
-import { claim, complete } from "./attempts.ts";
+import { complete, startOneNow } from "./attempts.ts";
 import { command, fate, few, pick, pickNewest, seldom, some } from "./command.ts";
 import { upload } from "./objects.ts";
 import type { Reference } from "./reference.ts";
-import { move, runOneNow } from "./schedules.ts";
+import { move } from "./schedules.ts";
 import { type Fate, look, type Stage } from "./stage.ts";
 import type { Effect, SendReport } from "./terms.ts";
 
@@ -26,10 +26,8 @@ const byId = (one: Effect, other: Effect) => (one.id! < other.id! ? -1 : 1);
 /** What all else here begins with: a run that has published a result, and mostly a sender that has begun. */
 async function deliver(stage: Stage, args: { schedule: number; sends: boolean }) {
   const { reference } = stage;
-  await runOneNow(stage, { schedule: args.schedule, fate: "fine" });
-  await claim(stage, { hints: stage.hints().map((_, i) => i), slots: 100, worker: "w", fate: "fine" });
-  const newest = reference.grants.toReversed().findIndex(({ run, fence }) => run.fence === fence);
-  if (newest < 0) return;
+  const newest = await startOneNow(stage, args.schedule);
+  if (newest === undefined) return;
   await upload(stage, { grant: newest, text: "a", lost: false, fate: "fine" });
   await complete(stage, { grants: [newest], outputs: [1], mistaken: false, late: false, poisonAt: -1, fate: "fine" });
   if (args.sends && areThere(reference)) await send(stage, { effects: [0, 1], leaseMs: 180_000, fate: "fine" });

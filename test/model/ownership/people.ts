@@ -1,9 +1,8 @@
 import { dismissLetter } from "../../../src/authority/dead-letters/dismiss.ts";
 import { replayRun } from "../../../src/authority/dead-letters/replay.ts";
-import { claim, fail } from "./attempts.ts";
+import { fail, startOneNow } from "./attempts.ts";
 import { command, fate, pickNewest, seldom, some } from "./command.ts";
 import type { Reference } from "./reference.ts";
-import { runOneNow } from "./schedules.ts";
 import { type Fate, freshKey, type Stage } from "./stage.ts";
 
 /** What people decide about runs that were given up. */
@@ -50,11 +49,8 @@ async function dismiss(stage: Stage, args: { run: number; any: boolean; fate: Fa
 
 /** What all else here begins with: a run that is given up. */
 async function giveUp(stage: Stage, args: { schedule: number; fate: Fate }) {
-  const { reference } = stage;
-  await runOneNow(stage, { schedule: args.schedule, fate: "fine" });
-  await claim(stage, { hints: stage.hints().map((_, i) => i), slots: 100, worker: "w", fate: "fine" });
-  const newest = reference.grants.toReversed().findIndex(({ run, fence }) => run.fence === fence);
-  if (newest < 0) return;
+  const newest = await startOneNow(stage, args.schedule);
+  if (newest === undefined) return;
   await fail(stage, { grants: [newest], transient: false, retryAfterMs: undefined, poisonAt: -1, fate: args.fate });
 }
 
