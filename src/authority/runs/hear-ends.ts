@@ -4,7 +4,13 @@ import type { Instant } from "../../kernel/clock.ts";
 import { showId, type Uuid } from "../../kernel/ids.ts";
 import { sql, type Transaction } from "../../store/database.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
-import { type CursorRow, type DueLook, lockCursorsSkipping, setScheduleStatus } from "../../store/rows/cursors.ts";
+import {
+  type CursorRow,
+  type DueLook,
+  leftOut,
+  lockCursorsSkipping,
+  setScheduleStatus,
+} from "../../store/rows/cursors.ts";
 import { findWithOpenRuns } from "../../store/rows/runs/live-runs.ts";
 import { readRecordedStates } from "../../store/rows/runs/run-state.ts";
 import { lockSchedules, type ScheduleRow, updateSchedule } from "../../store/rows/schedules.ts";
@@ -19,7 +25,7 @@ const FIND_TOLD = sql(
   `select schedule_id from outbox
     where ${WORD} and (get_bit($1::bit(1024), bucket_of(schedule_id)) = 1
                        or available_at < (select clock_timestamp()) - interval '2 seconds')
-      and (schedule_id in (select unnest($3::uuid[]))) is not true
+      and ${leftOut("$3")}
     group by schedule_id order by min(available_at) limit $2`,
 );
 // Whatever the batch, all words are walked: no index holds their schedules. "is true" has the ids hashed, where any() would

@@ -2,14 +2,14 @@ import type { OperationState, Tally } from "../../domain/operation.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { type Queryable, sql } from "../database.ts";
+import { type Called, calledOf } from "./called.ts";
 
 /** A long piece of work as people see it. Instants are epoch ms; `arguments` are the kind's own. */
 export type OperationView = {
   id: Uuid;
   kind: string;
   scheduleId: Uuid | null;
-  /** What people call it; a deleted one has given its key away. */
-  schedule: { key: string | null; name: string } | null;
+  schedule: Called;
   state: OperationState;
   arguments: Record<string, unknown>;
   done: number;
@@ -29,8 +29,7 @@ export type OperationView = {
 };
 
 const COLUMNS = `id, kind, schedule_id as "scheduleId",
-  (select jsonb_build_object('key', case when s.status <> 'deleted' then s.key end, 'name', s.name)
-     from schedule s where s.id = operation.schedule_id) as schedule, state, arguments, done::float8 as done, failed::float8 as failed,
+  ${calledOf("operation.schedule_id")} as schedule, state, arguments, done::float8 as done, failed::float8 as failed,
   total::float8 as total, tally, pace_per_second as "pacePerSecond", message, actor, reason, created_at as "createdAt",
   updated_at as "updatedAt", case when finished_at is null then next_step_at end as "nextStepAt",
   finished_at as "finishedAt"`;

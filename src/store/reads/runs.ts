@@ -4,13 +4,13 @@ import type { Instant } from "../../kernel/clock.ts";
 import { instantOf, type Uuid } from "../../kernel/ids.ts";
 import { type Queryable, sql } from "../database.ts";
 import { instantText, isStorable } from "../values.ts";
+import { type Called, calledOf } from "./called.ts";
 
 /** A run as it stands: history and, while it is open, its live row. Instants are epoch ms. */
 export type RunListItem = {
   id: Uuid;
   scheduleId: Uuid | null;
-  /** What people call it; a deleted one has given its key away. */
-  schedule: { key: string | null; name: string } | null;
+  schedule: Called;
   tenantId: Uuid;
   class: ResourceClass;
   state: RunState;
@@ -36,8 +36,7 @@ export type RunView = RunListItem & { payload: Payload };
 
 /** Of `run r`, `live_run l` and `schedule_revision v`. */
 export const LISTED_COLUMNS = `r.id, r.schedule_id as "scheduleId", r.tenant_id as "tenantId", r.class,
-  (select jsonb_build_object('key', case when s.status <> 'deleted' then s.key end, 'name', s.name)
-     from schedule s where s.id = r.schedule_id) as schedule,
+  ${calledOf("r.schedule_id")} as schedule,
   coalesce(l.state, case r.state when 'open' then 'queued' else r.state end) as state, r.trigger,
   r.scheduled_at as "scheduledAt", r.due_at as "dueAt", coalesce(l.admitted_at, r.admitted_at) as "admittedAt",
   coalesce(r.started_at, l.started_at) as "startedAt", r.finished_at as "finishedAt",

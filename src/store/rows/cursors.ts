@@ -53,7 +53,7 @@ const LOCK = sql("cursors_lock", `select ${COLUMNS} from schedule_cursor where s
  * Due walks stop at their batch: in due order, own buckets filtered by a mask that cannot become an index condition. What is
  * left out takes no place in the batch; "is not true" has its ids hashed.
  */
-const leftOut = (ids: string) => `(schedule_id in (select unnest(${ids}::uuid[]))) is not true`;
+export const leftOut = (ids: string) => `(schedule_id in (select unnest(${ids}::uuid[]))) is not true`;
 const FIND_ON_TIME = sql(
   "cursors_find_on_time",
   `select schedule_id, tenant_id from schedule_cursor
