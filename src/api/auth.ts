@@ -11,8 +11,8 @@ import { Problem } from "./problems/problem.ts";
 const TRUST_ROW_MS = 5000;
 
 export type Authenticator = {
-  /** Throws `unauthenticated` unless `key` is a live API key. */
-  authenticate(key: string | undefined): Promise<Caller>;
+  /** Throws `unauthenticated` unless the credential, as it stood in an `Authorization` header, is good now. */
+  authenticate(credential: string | undefined): Promise<Caller>;
   /** For a session that a key once opened: throws `unauthenticated` when the key is not live any more. */
   authenticateAgain(prefix: string): Promise<Caller>;
 };
@@ -31,9 +31,9 @@ export function createAuthenticator(deps: { db: Queryable; clock: Clock }): Auth
   }
 
   return {
-    async authenticate(key) {
-      if (key === undefined) throw unauthenticated("Send `Authorization: Bearer <API key>`");
-      const read = readKey(key);
+    async authenticate(credential) {
+      if (credential === undefined) throw unauthenticated("Send `Authorization: Bearer <API key>`");
+      const read = readKey(credential);
       const row = read && (await rowOf(read.prefix));
       // One sentence for every reason: a guesser learns nothing from it.
       if (
@@ -69,8 +69,8 @@ export function authorize(caller: Caller, roles: readonly Role[]): void {
   }
 }
 
-/** The key in an `Authorization` header: `Bearer <key>`, or `Basic` with the key as password for browsers. */
-export function keyFromAuthorization(header: string | undefined): string | undefined {
+/** What an `Authorization` header brings: `Bearer <credential>`, or `Basic` with it as the password, for browsers. */
+export function credentialFromAuthorization(header: string | undefined): string | undefined {
   const [scheme = "", value = ""] = (header ?? "").trim().split(/ +/, 2);
   if (scheme.toLowerCase() === "bearer") return value;
   if (scheme.toLowerCase() !== "basic") return undefined;
@@ -87,10 +87,10 @@ function callerOf(row: ApiKeyRow): Caller {
     tenantId: row.tenantId,
     tenantName: row.tenantName,
     tenantStatus: row.tenantStatus,
-    keyId: row.id,
-    keyPrefix: row.prefix,
-    keyLabel: row.label,
+    allowedJobs: null,
+    credential: { kind: "key", keyId: row.id, prefix: row.prefix, label: row.label },
     role: row.role,
+    actingFor: false,
     actor: showId("key", row.id),
   };
 }

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import type { NextFunction, Request, RequestHandler, Response } from "express";
 import type { Clock } from "../kernel/clock.ts";
-import { type Authenticator, authorize, keyFromAuthorization } from "./auth.ts";
+import { type Authenticator, authorize, credentialFromAuthorization } from "./auth.ts";
 import type { Caller, Role } from "./context.ts";
 import { sameHash } from "./keys.ts";
 import { Problem } from "./problems/problem.ts";
@@ -33,8 +33,10 @@ export function guardBoard(deps: {
     return sameHash(Buffer.from(value[4]!), Buffer.from(sign(value[1]!))) ? value[3] : undefined;
   };
 
-  const startSession = (request: Request, response: Response, caller: Caller) => {
-    const session = `${Math.floor(deps.clock.now() + SESSION_MS)}.${caller.keyPrefix}`;
+  const startSession = (request: Request, response: Response, { credential }: Caller) => {
+    // A session names the key that opened it; a token opens the page it came with and no more.
+    if (credential.kind !== "key") return;
+    const session = `${Math.floor(deps.clock.now() + SESSION_MS)}.${credential.prefix}`;
     const secure = request.secure || request.get("x-forwarded-proto") === "https" ? "; Secure" : "";
     response.append(
       "set-cookie",
@@ -47,7 +49,7 @@ export function guardBoard(deps: {
     const session = sessionOf(request);
     if (session !== undefined && (await isStillWelcome(session))) return next();
     const url = new URL(request.originalUrl, "http://localhost");
-    const given = url.searchParams.get("key") ?? keyFromAuthorization(request.headers.authorization);
+    const given = url.searchParams.get("key") ?? credentialFromAuthorization(request.headers.authorization);
     const caller = await deps.authenticator.authenticate(given);
     authorize(caller, BOARD_ROLES);
     startSession(request, response, caller);

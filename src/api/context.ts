@@ -20,14 +20,21 @@ export const READERS: readonly Role[] = ["admin", "owner", "operator", "viewer"]
 /** Everybody who may change them. */
 export const WRITERS: readonly Role[] = ["admin", "owner", "operator"];
 
+/** What a caller proved who it is by: a key of ours, or the token of an issuer that this installation trusts. */
+export type Credential =
+  | { kind: "key"; keyId: Uuid; prefix: string; label: string }
+  | { kind: "token"; issuer: string; subject: string };
+
 export type Caller = {
   tenantId: Uuid;
   tenantName: string;
   tenantStatus: string;
-  keyId: Uuid;
-  keyPrefix: string;
-  keyLabel: string;
+  /** Names of the job types this tenant may use; null: all that there are. */
+  allowedJobs: readonly string[] | null;
+  credential: Credential;
   role: Role;
+  /** Whether the tenant is another than the credential's own: an admin acts for it. */
+  actingFor: boolean;
   /** How this caller is called in histories. */
   actor: string;
 };

@@ -1,7 +1,7 @@
 import { pipeline } from "node:stream/promises";
 import type { Express, NextFunction, Request, Response } from "express";
 import { messageOf } from "../kernel/errors.ts";
-import { type Authenticator, authorize, keyFromAuthorization } from "./auth.ts";
+import { type Authenticator, authorize, credentialFromAuthorization } from "./auth.ts";
 import type { ApiContext } from "./context.ts";
 import { parseWith } from "./input/issues.ts";
 import { readBody, readQuery, refuseUnstorable } from "./input/read-request.ts";
@@ -42,7 +42,7 @@ async function answer(server: Server, route: Route, request: Request, response: 
     const reply = await route.handle(await readCall(route, request, response), server.context);
     return send(reply, response);
   }
-  const caller = await server.authenticator.authenticate(keyFromAuthorization(request.headers.authorization));
+  const caller = await server.authenticator.authenticate(credentialFromAuthorization(request.headers.authorization));
   authorize(caller, route.roles);
   const reply = await route.handle(await readCall(route, request, response), server.context, caller);
   return send(reply, response);
