@@ -51,9 +51,18 @@ table audit_event
   column request_id text
   column before jsonb
   column after jsonb
+  column key_id uuid
+  column address text
+  column acting_for boolean not null default false
+  constraint an_audit_address_is_short CHECK ((length(address) <= 64))
   constraint audit_event_pkey PRIMARY KEY (id)
+  CREATE INDEX audit_event_of_actor ON public.audit_event USING btree (tenant_id, actor, at DESC, id DESC)
+  CREATE INDEX audit_event_of_request ON public.audit_event USING btree (tenant_id, request_id, at DESC, id DESC) WHERE (request_id IS NOT NULL)
+  CREATE INDEX audit_event_of_subject ON public.audit_event USING btree (tenant_id, subject, at DESC, id DESC)
   CREATE INDEX audit_event_of_tenant ON public.audit_event USING btree (tenant_id, at DESC, id DESC)
   CREATE UNIQUE INDEX audit_event_pkey ON public.audit_event USING btree (id)
+  CREATE TRIGGER audit_event_is_append_only BEFORE DELETE OR UPDATE ON public.audit_event FOR EACH ROW EXECUTE FUNCTION refuse_to_rewrite_audit()
+  CREATE TRIGGER audit_event_is_not_truncated BEFORE TRUNCATE ON public.audit_event FOR EACH STATEMENT EXECUTE FUNCTION refuse_to_rewrite_audit()
 
 sequence audit_event_id_seq as bigint start 1 increment 1 cache 1
 
@@ -423,6 +432,19 @@ table recovery
   column nothing_lost boolean not null default false
   constraint recovery_pkey PRIMARY KEY (epoch)
   CREATE UNIQUE INDEX recovery_pkey ON public.recovery USING btree (epoch)
+
+CREATE OR REPLACE FUNCTION public.refuse_to_rewrite_audit()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op = 'UPDATE' or coalesce(current_setting('punctual.retention', true), '') <> 'on' then
+    raise exception 'audit events are append-only; only retention deletes them'
+      using errcode = 'insufficient_privilege', table = tg_table_name;
+  end if;
+  return old;
+end
+$function$
 
 table request_key
   column scope uuid not null

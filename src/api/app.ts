@@ -15,6 +15,8 @@ import { ROUTES } from "./table.ts";
 export type ApiConfig = {
   /** Where callers reach this API when that is not where it listens (behind a proxy). */
   publicUrl?: string;
+  /** Proxies whose word about callers' addresses is taken: how many stand before this API, or their addresses and ranges. */
+  trustProxy?: number | readonly string[];
   /** Signs cursors and links: the same on every replica, or links of one are refused by another. */
   secret: string | Buffer;
   /** How long open requests may take to end when the API closes. */
@@ -48,6 +50,7 @@ export function createApi(parts: ApiParts): Api {
 
   const app = express();
   app.disable("x-powered-by").disable("etag").set("query parser", false).enable("case sensitive routing");
+  if (config.trustProxy !== undefined) app.set("trust proxy", config.trustProxy);
   app.use(giveRequestId(parts.clock));
   app.use((_request, response, next) => {
     response.set({ "x-content-type-options": "nosniff", "referrer-policy": "same-origin" });

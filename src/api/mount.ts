@@ -2,6 +2,7 @@ import { pipeline } from "node:stream/promises";
 import type { Express, NextFunction, Request, Response } from "express";
 import { messageOf } from "../kernel/errors.ts";
 import { type Authenticator, authorize, credentialFromAuthorization } from "./auth.ts";
+import { contextOf, noteRefusal } from "./calls/context-of.ts";
 import type { ApiContext } from "./context.ts";
 import { parseWith } from "./input/issues.ts";
 import { readBody, readQuery, refuseUnstorable } from "./input/read-request.ts";
@@ -39,12 +40,13 @@ async function answer(server: Server, route: Route, request: Request, response: 
     );
   });
   if (route.roles === "everybody") {
-    const reply = await route.handle(await readCall(route, request, response), server.context);
+    const reply = await route.handle(await readCall(route, request, response), contextOf(server.context, request));
     return send(reply, response);
   }
   const caller = await server.authenticator.authenticate(credentialFromAuthorization(request.headers.authorization));
   authorize(caller, route.roles);
-  const reply = await route.handle(await readCall(route, request, response), server.context, caller);
+  const context = contextOf(server.context, request, caller);
+  const reply = await route.handle(await readCall(route, request, response), context, caller);
   return send(reply, response);
 }
 
@@ -89,6 +91,7 @@ export function mountProblems(app: Express, context: ApiContext): void {
     const problem = problemOf(error);
     const requestId = requestIdOf(response);
     const { status } = PROBLEMS[problem.code];
+    if (status === 401 || status === 403) noteRefusal(context, request, problem.code);
     // Without Redis nothing is broken: whoever set this up wanted it so.
     if (status >= 500 && problem.code !== "no-redis") {
       context.log.error(

@@ -13,6 +13,18 @@ function whole(min: number, max: number, fallback: number) {
   return z.coerce.number({ error }).int({ error }).min(min, { error }).max(max, { error }).default(fallback);
 }
 
+/** Addresses and ranges, apart by spaces or commas. */
+function readRanges(text: string | undefined, issues: { addIssue(issue: { code: "custom"; message: string }): void }) {
+  if (text === undefined) return undefined;
+  const ranges = text.split(/[\s,]+/).filter((range) => range !== "");
+  try {
+    listOf(ranges);
+  } catch (error) {
+    issues.addIssue({ code: "custom", message: messageOf(error) });
+  }
+  return ranges;
+}
+
 const schema = z.object({
   DATABASE_URL: z
     .url({ protocol: /^postgres(ql)?$/ })
@@ -63,6 +75,13 @@ const schema = z.object({
     .url()
     .optional()
     .describe("Where callers reach the API, behind a proxy; links in emails and webhooks lead there"),
+  PUNCTUAL_TRUST_PROXY: z
+    .string()
+    .optional()
+    .transform((text, issues) => (/^[1-9]\d?$/.test(text ?? "") ? Number(text) : readRanges(text, issues)))
+    .describe(
+      "Proxies before the API whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed: how many there are, or their addresses and ranges",
+    ),
   PUNCTUAL_SECRET: z
     .string()
     .min(16)
@@ -140,16 +159,7 @@ const schema = z.object({
   PUNCTUAL_OUTBOUND_ALLOW: z
     .string()
     .optional()
-    .transform((text, issues) => {
-      if (text === undefined) return undefined;
-      const ranges = text.split(/[\s,]+/).filter((range) => range !== "");
-      try {
-        listOf(ranges);
-      } catch (error) {
-        issues.addIssue({ code: "custom", message: messageOf(error) });
-      }
-      return ranges;
-    })
+    .transform(readRanges)
     .describe("Addresses and ranges (10.0.0.0/8, …) that tenants' URLs may lead to although they are not public"),
   PUNCTUAL_PARTITIONS: z
     .enum(["week", "day"])

@@ -6,6 +6,7 @@ import type { Clock, Instant } from "../kernel/clock.ts";
 import type { FaultPoints } from "../kernel/faults.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Metrics } from "../kernel/metrics.ts";
+import type { Origin } from "../kernel/origin.ts";
 import type { Database, Transaction } from "../store/database.ts";
 import { isDeadlock, sqlStateOf } from "../store/sql-errors.ts";
 import { type CalendarCache, createCalendarCache } from "./calendars/placings.ts";
@@ -35,6 +36,8 @@ export type Authority = {
   readonly signals: Signals;
   /** One transaction. A deadlock is retried; a lost connection is an error with code `outcome-unknown`. */
   transact<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T>;
+  /** The same authority, for one call to the API: what its verbs write down says where they were asked. */
+  from(origin: Origin): Authority;
 };
 
 export type AuthoritySettings = {
@@ -70,28 +73,18 @@ const noSignals: Signals = {
 const DEADLOCK_TRIES = 5;
 
 export function createAuthority(
-  parts: Omit<Authority, "transact" | "revisions" | "calendars" | "signals" | "zones" | "tzVersion"> & {
+  parts: Omit<Authority, "transact" | "from" | "revisions" | "calendars" | "signals" | "zones" | "tzVersion"> & {
     signals?: Signals;
   },
 ): Authority {
   const { db, clock, metrics, settings, log, pinned } = parts;
-  return {
-    ...parts,
-    signals: parts.signals ?? noSignals,
-    calendars: createCalendarCache(),
-    revisions: createRevisionCache(pinned),
-    get zones() {
-      return pinned.book().zones;
-    },
-    get tzVersion() {
-      return pinned.book().zones.version;
-    },
+  const of = (origin: Origin | null): Pick<Authority, "transact"> => ({
     async transact(verb, work) {
       const startedAt = clock.monotonic();
       for (let tries = 1; ; tries++) {
         try {
-          const options = { deadlineMs: settings.verbDeadlineMs, lockTimeoutMs: settings.lockTimeoutMs };
-          return await pinned.hold(() => db.transact(options, work));
+          const { verbDeadlineMs: deadlineMs, lockTimeoutMs } = settings;
+          return await pinned.hold(() => db.transact({ deadlineMs, lockTimeoutMs, origin }, work));
         } catch (error) {
           if (isNoFault(error)) throw error;
           metrics.verbFaults.inc({ verb, code: sqlStateOf(error) ?? codeOf(error) });
@@ -102,7 +95,23 @@ export function createAuthority(
         }
       }
     },
+  });
+  const authority: Authority = {
+    ...parts,
+    ...of(null),
+    signals: parts.signals ?? noSignals,
+    calendars: createCalendarCache(),
+    revisions: createRevisionCache(pinned),
+    get zones() {
+      return pinned.book().zones;
+    },
+    get tzVersion() {
+      return pinned.book().zones.version;
+    },
+    // Its own transactions, and everything else of this one, also what changes while the call lasts.
+    from: (origin) => Object.create(authority, Object.getOwnPropertyDescriptors(of(origin))) as Authority,
   };
+  return authority;
 }
 
 function codeOf(error: unknown): string {

@@ -227,6 +227,12 @@ export function createMetrics() {
       help: "Schedules that make no runs because their rule cannot be computed at the moment",
       registers,
     }),
+    httpRefusals: new Counter({
+      name: "punctual_http_refusals_total",
+      help: "HTTP calls of nobody we know (`unauthenticated`) and of who may not (`forbidden`)",
+      labelNames: ["code"] as const,
+      registers,
+    }),
     httpSeconds: new Histogram({
       name: "punctual_http_seconds",
       help: "HTTP calls by route and status class",

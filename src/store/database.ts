@@ -2,6 +2,7 @@ import pg from "pg";
 import type { Clock, Instant } from "../kernel/clock.ts";
 import { messageOf, operatorError, outcomeUnknown, PunctualError } from "../kernel/errors.ts";
 import type { Log } from "../kernel/log.ts";
+import type { Origin } from "../kernel/origin.ts";
 import { type ArrayType, columnsTogether, declaredArrays, encodeArray } from "./arrays.ts";
 import { isConnectionLoss } from "./sql-errors.ts";
 import { parseInstant } from "./values.ts";
@@ -23,6 +24,8 @@ export type Queryable = {
 };
 
 export type Transaction = Queryable & {
+  /** The call to the API that this belongs to; null where there is none. */
+  readonly origin: Origin | null;
   /**
    * The authority's time (database clock, epoch ms with µs), read as a statement of its own: call it after the locks
    * are held, because a lock may have been waited for.
@@ -31,6 +34,7 @@ export type Transaction = Queryable & {
 };
 
 export type TransactionOptions = {
+  origin?: Origin | null;
   /** Longest the caller waits for the whole transaction; past it the connection is dropped and the outcome is unknown. */
   deadlineMs: number;
   /** Longest wait for one lock; 0 waits as long as the deadline allows. */
@@ -192,6 +196,7 @@ export function createDatabase(options: {
         cut(client, broken);
       });
       const tx: Transaction = {
+        origin: transaction.origin ?? null,
         query: (statement, values = []) => queryWith(client, statement, values),
         authorityNow: async () => (await queryWith<{ now: Instant }>(client, NOW, []))[0]!.now,
       };

@@ -27,6 +27,7 @@ export function apiRole(core: Core, registry: JobRegistry, secret: string): Serv
       secret,
       closeGraceMs: 5_000,
       ...(config.PUNCTUAL_PUBLIC_URL === undefined ? {} : { publicUrl: config.PUNCTUAL_PUBLIC_URL }),
+      ...(config.PUNCTUAL_TRUST_PROXY === undefined ? {} : { trustProxy: config.PUNCTUAL_TRUST_PROXY }),
     },
     board: board?.router,
   });

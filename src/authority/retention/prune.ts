@@ -1,5 +1,6 @@
+import type { Instant } from "../../kernel/clock.ts";
 import { readPartitions } from "../../store/partitions.ts";
-import { type Limits, pruneOld, pruneRanges, type RangeAfter } from "../../store/retention/prunes.ts";
+import { type Limits, pruneAudit, pruneOld, pruneRanges, type RangeAfter } from "../../store/retention/prunes.ts";
 import type { Authority } from "../authority.ts";
 
 export type { RangeAfter };
@@ -13,7 +14,7 @@ export type { RangeAfter };
  */
 export async function prune(
   authority: Authority,
-  limits: Limits,
+  limits: Limits & { auditBefore: Instant },
   after: RangeAfter | undefined,
   limit: number,
 ): Promise<{ gone: Record<string, number>; after: RangeAfter | undefined }> {
@@ -22,6 +23,9 @@ export async function prune(
   const oldestAt = (await readPartitions(db)).get("run")?.[0]?.fromAt ?? limits.floorAt;
   const withoutRuns = { ...limits, floorAt: Math.min(limits.floorAt, oldestAt) };
   const gone = await pruneOld(db, withoutRuns, limit);
+  const events = await authority.transact("prune-audit", (tx) => pruneAudit(tx, limits.auditBefore, limit));
+  if (events > 0) gone.audit_event = events;
   const ranges = await pruneRanges(db, withoutRuns, after, limit);
-  return { gone: ranges.gone > 0 ? { ...gone, skip_range: ranges.gone } : gone, after: ranges.after };
+  if (ranges.gone > 0) gone.skip_range = ranges.gone;
+  return { gone, after: ranges.after };
 }

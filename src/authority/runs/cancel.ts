@@ -2,14 +2,16 @@ import type { RunState } from "../../domain/states.ts";
 import { PunctualError } from "../../kernel/errors.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import type { Transaction } from "../../store/database.ts";
+import { type AuditEvent, writeAudit } from "../../store/rows/audit.ts";
 import { markCancelRequested } from "../../store/rows/runs/live-marks.ts";
-import { lockLiveRunsAndSiblings } from "../../store/rows/runs/live-runs.ts";
+import { type LiveRun, lockLiveRunsAndSiblings } from "../../store/rows/runs/live-runs.ts";
 import { readRecordedStates } from "../../store/rows/runs/run-state.ts";
 import { announce } from "../announce.ts";
 import { type Departure, depart } from "../attempts/depart.ts";
 import type { Authority } from "../authority.ts";
 
-export type CancelRequest = { tenantId: Uuid; runId: Uuid };
+/** `actor`: who asks, where a person does; what other verbs cancel is on record with them. */
+export type CancelRequest = { tenantId: Uuid; runId: Uuid; actor?: string };
 export type CancelOutcome =
   /** The run had not started, or waited for a retry: it is canceled now. */
   | { kind: "accepted" }
@@ -22,7 +24,7 @@ export type CancelOutcome =
  * Cancels runs: at once where nobody works on them, by request where somebody does.
  * Locks   live runs (two rounds); then blocked siblings.
  * Time    authority time, after the locks.
- * Writes  live_run (request) or run; outbox (the oldest blocked sibling). A place in an outbox row is dropped when
+ * Writes  live_run (request) or run; outbox (the oldest blocked sibling); audit_event, once for a run. A place in an outbox row is dropped when
  *         that row is claimed.
  * Replay  `requested` again, or `too-late` with state canceled.
  */
@@ -71,6 +73,19 @@ async function cancelIn(authority: Authority, tx: Transaction, requests: readonl
   const nowAt = await tx.authorityNow();
   const departures: Departure[] = [];
   const asked: Uuid[] = [];
+  const events: AuditEvent[] = [];
+  const note = ({ tenantId, runId, actor }: CancelRequest, run: LiveRun, state: "canceled" | "running") => {
+    // Asking again changes nothing.
+    if (actor === undefined || run.cancel_requested_at !== null) return;
+    events.push({
+      tenantId,
+      actor,
+      action: "run.cancel",
+      subject: runId,
+      before: { state: run.state },
+      after: { state },
+    });
+  };
   // `moved`: the run got or lost its guard between the two rounds of locks, so a new transaction has to look.
   const outcomes = requests.map((request): CancelOutcome | { kind: "moved" } => {
     const run = live.get(request.runId);
@@ -82,8 +97,10 @@ async function cancelIn(authority: Authority, tx: Transaction, requests: readonl
     if (run.tenant_id !== request.tenantId) return { kind: "not-found" };
     if (run.state === "running") {
       asked.push(run.id);
+      note(request, run, "running");
       return { kind: "requested" };
     }
+    note(request, run, "canceled");
     live.delete(run.id);
     ended.set(run.id, { id: run.id, tenant_id: run.tenant_id, state: "canceled" });
     departures.push({
@@ -95,6 +112,7 @@ async function cancelIn(authority: Authority, tx: Transaction, requests: readonl
   });
   await markCancelRequested(tx, asked, nowAt);
   const intents = await depart(tx, departures, nowAt);
+  for (const event of events) await writeAudit(tx, event);
   await authority.faults.reach("cancel:written");
   return { outcomes, departures, intents, nowAt };
 }

@@ -8,6 +8,7 @@ import { insertCursor, insertRevision, insertSchedule } from "../../store/rows/s
 import type { Authority } from "../authority.ts";
 import { findUnknownCalendar, keepCalendarUses } from "../calendars/use-calendars.ts";
 import { refuse, transactOrRefuse } from "../refusal.ts";
+import { audited } from "./audited.ts";
 import { dueAtOf, firstInstant } from "./next-instant.ts";
 
 export type NewSchedule = {
@@ -82,7 +83,7 @@ export async function createSchedule(authority: Authority, request: NewSchedule)
     );
     await keepCalendarUses(tx, { tenantId, scheduleId: id }, undefined, definition);
     const schedule = (await findSchedule(tx, tenantId, id))!;
-    await writeAudit(tx, { tenantId, actor, action: "schedule.create", subject: id, after: schedule });
+    await writeAudit(tx, { tenantId, actor, action: "schedule.create", subject: id, after: audited(schedule) });
     return { kind: "created", schedule };
   });
   await authority.faults.reach("create-schedule:committed");

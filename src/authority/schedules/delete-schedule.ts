@@ -8,6 +8,7 @@ import { type Departure, depart } from "../attempts/depart.ts";
 import type { Authority } from "../authority.ts";
 import { keepCalendarUses } from "../calendars/use-calendars.ts";
 import { lookAgain, refuse, transactOrRefuse } from "../refusal.ts";
+import { audited } from "./audited.ts";
 import { settleForGood } from "./settle-for-good.ts";
 import { hearSchedule, lockTenantSchedule } from "./settled-schedule.ts";
 
@@ -43,8 +44,8 @@ export async function deleteSchedule(
     );
     const intents = await depart(tx, departures, nowAt);
     await updateSchedule(tx, { ...schedule, status: "deleted" }, nowAt);
-    const { definition } = (await findSchedule(tx, tenantId, scheduleId))!;
-    await keepCalendarUses(tx, { tenantId, scheduleId }, definition, undefined);
+    const view = (await findSchedule(tx, tenantId, scheduleId))!;
+    await keepCalendarUses(tx, { tenantId, scheduleId }, view.definition, undefined);
     await updateCursor(tx, {
       scheduleId,
       revision: cursor.revision,
@@ -54,7 +55,9 @@ export async function deleteSchedule(
       chain: undefined,
       tzVersion: authority.tzVersion,
     });
-    await writeAudit(tx, { tenantId, actor, action: "schedule.delete", subject: scheduleId, before: schedule });
+    const before = audited({ ...view, status: schedule.status });
+    const after = { canceledRuns: departures.length };
+    await writeAudit(tx, { tenantId, actor, action: "schedule.delete", subject: scheduleId, before, after });
     return { departures, intents, nowAt };
   });
   if (done === undefined) return { kind: "not-found" };

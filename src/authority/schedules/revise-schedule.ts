@@ -15,6 +15,7 @@ import { handOn, letGo } from "../attempts/hand-on.ts";
 import type { Authority } from "../authority.ts";
 import { findUnknownCalendar, keepCalendarUses } from "../calendars/use-calendars.ts";
 import { lookAgain, refuse, transactOrRefuse } from "../refusal.ts";
+import { auditedChange } from "./audited.ts";
 import { dueAtOf, firstInstant } from "./next-instant.ts";
 import { settleForGood } from "./settle-for-good.ts";
 import {
@@ -107,7 +108,8 @@ export async function reviseSchedule(
     });
     await fitGuards(tx, scheduleId, before.definition, definition, nowAt);
     const view = (await findSchedule(tx, tenantId, scheduleId))!;
-    await writeAudit(tx, { tenantId, actor, action: "schedule.revise", subject: scheduleId, before, after: view });
+    const sides = auditedChange(before, view);
+    await writeAudit(tx, { tenantId, actor, action: "schedule.revise", subject: scheduleId, ...sides });
     return { kind: "revised", schedule: view, settled: now.settled.runs + now.settled.skips };
   });
   if (outcome.kind === "revised") {

@@ -27,7 +27,8 @@ export const cancelRunRoute = defineRoute({
   problems: ["not-found", "run-ended"],
   async handle({ params }, context, caller) {
     const runId = getRunId(params.run);
-    const [outcome] = await cancelRuns(context.authority, [{ tenantId: caller.tenantId, runId }]);
+    const { tenantId, actor } = caller;
+    const [outcome] = await cancelRuns(context.authority, [{ tenantId, runId, actor }]);
     if (outcome === undefined || outcome.kind === "not-found") throw noSuchRun(params.run);
     if (outcome.kind === "too-late") {
       throw new Problem("run-ended", `The run is ${outcome.state}`, { more: { state: outcome.state } });
