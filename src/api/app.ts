@@ -1,14 +1,18 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import express, { type RequestHandler } from "express";
+import express from "express";
+import type { Board } from "../hints/board.ts";
 import { operatorError } from "../kernel/errors.ts";
 import { createAuthenticator } from "./auth.ts";
-import { guardBoard } from "./board-guard.ts";
+import { mountBoard } from "./board/mount-board.ts";
 import type { ApiContext } from "./context.ts";
 import { createCursorCodec } from "./cursor.ts";
 import { mountProblems, mountRoutes } from "./mount.ts";
 import { answerWithoutBoard, mountPages } from "./pages.ts";
 import { giveRequestId } from "./request-id.ts";
+import { createEntrance } from "./sessions/entrance.ts";
+import { createSessions } from "./sessions/session.ts";
+import { mountSignIn } from "./sessions/sign-in.ts";
 import { createLinkSigner } from "./signed-link.ts";
 import { ROUTES } from "./table.ts";
 
@@ -17,16 +21,16 @@ export type ApiConfig = {
   publicUrl?: string;
   /** Proxies whose word about callers' addresses is taken: how many stand before this API, or their addresses and ranges. */
   trustProxy?: number | readonly string[];
-  /** Signs cursors and links: the same on every replica, or links of one are refused by another. */
+  /** Signs cursors, links and sessions: the same on every replica, or those of one are refused by another. */
   secret: string | Buffer;
   /** How long open requests may take to end when the API closes. */
   closeGraceMs: number;
 };
 
-export type ApiParts = Omit<ApiContext, "cursors" | "links" | "publicUrl" | "zones"> & {
+export type ApiParts = Omit<ApiContext, "cursors" | "links" | "entrance" | "publicUrl" | "zones"> & {
   config: ApiConfig;
-  /** Bull Board, where there is a Redis. Spelled out because whoever makes it knows nothing of Express. */
-  board: ((request: never, response: never, next: (error?: unknown) => void) => void) | undefined;
+  /** Where there is a Redis. */
+  board: Board | undefined;
 };
 
 export type ListeningApi = { url: string; close(): Promise<void> };
@@ -36,17 +40,19 @@ export type Api = { listen(host: string, port: number): Promise<ListeningApi> };
 export function createApi(parts: ApiParts): Api {
   const { config, board } = parts;
   let publicUrl = config.publicUrl?.replace(/\/+$/, "") ?? "";
+  const authenticator = createAuthenticator({ db: parts.db, clock: parts.clock });
+  const sessions = createSessions({ secret: config.secret, clock: parts.clock });
   const context: ApiContext = {
     ...parts,
     cursors: createCursorCodec(config.secret),
     links: createLinkSigner(config.secret),
     publicUrl: () => publicUrl,
+    entrance: createEntrance({ authenticator, sessions, publicUrl: () => publicUrl }),
     // Another version may be adopted while this process serves.
     get zones() {
       return parts.authority.zones;
     },
   };
-  const authenticator = createAuthenticator({ db: parts.db, clock: parts.clock });
 
   const app = express();
   app.disable("x-powered-by").disable("etag").set("query parser", false).enable("case sensitive routing");
@@ -56,15 +62,11 @@ export function createApi(parts: ApiParts): Api {
     response.set({ "x-content-type-options": "nosniff", "referrer-policy": "same-origin" });
     next();
   });
-  mountRoutes({ app, context, authenticator }, ROUTES);
+  mountRoutes({ app, context }, ROUTES);
+  mountSignIn(app, context);
   mountPages(app, context, board !== undefined);
   if (board === undefined) app.use("/queues", answerWithoutBoard);
-  else
-    app.use(
-      "/queues",
-      guardBoard({ authenticator, clock: parts.clock, secret: config.secret }),
-      board as RequestHandler,
-    );
+  else mountBoard(app, context, board);
   mountProblems(app, context);
 
   return {

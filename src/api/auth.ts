@@ -88,7 +88,7 @@ function callerOf(row: ApiKeyRow): Caller {
     tenantName: row.tenantName,
     tenantStatus: row.tenantStatus,
     allowedJobs: null,
-    credential: { kind: "key", keyId: row.id, prefix: row.prefix, label: row.label },
+    credential: { kind: "key", keyId: row.id, prefix: row.prefix, label: row.label, endsAt: row.expiresAt },
     role: row.role,
     actingFor: false,
     actor: showId("key", row.id),

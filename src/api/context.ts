@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import type { Authority } from "../authority/authority.ts";
 import type { EffectKind } from "../domain/effects/states.ts";
 import type { ZoneSource } from "../domain/recurrence/zone-source.ts";
-import type { Clock } from "../kernel/clock.ts";
+import type { Clock, Instant } from "../kernel/clock.ts";
 import type { Uuid } from "../kernel/ids.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Metrics } from "../kernel/metrics.ts";
@@ -10,6 +10,7 @@ import type { Queryable } from "../store/database.ts";
 import type { CursorCodec } from "./cursor.ts";
 import type { HealthProbe } from "./health-probe.ts";
 import type { JobCatalogue } from "./job-catalogue.ts";
+import type { Entrance } from "./sessions/entrance.ts";
 import type { LinkSigner } from "./signed-link.ts";
 
 export const ROLES = ["admin", "owner", "operator", "viewer", "worker"] as const;
@@ -22,8 +23,8 @@ export const WRITERS: readonly Role[] = ["admin", "owner", "operator"];
 
 /** What a caller proved who it is by: a key of ours, or the token of an issuer that this installation trusts. */
 export type Credential =
-  | { kind: "key"; keyId: Uuid; prefix: string; label: string }
-  | { kind: "token"; issuer: string; subject: string };
+  | { kind: "key"; keyId: Uuid; prefix: string; label: string; endsAt: Instant | null }
+  | { kind: "token"; issuer: string; subject: string; endsAt: Instant };
 
 export type Caller = {
   tenantId: Uuid;
@@ -67,6 +68,7 @@ export type ApiContext = {
   effectKinds: readonly EffectKind[];
   cursors: CursorCodec;
   links: LinkSigner;
+  entrance: Entrance;
   version: string;
   /** Where callers reach this API, without a trailing slash. */
   publicUrl(): string;

@@ -1,7 +1,7 @@
 import { pipeline } from "node:stream/promises";
 import type { Express, NextFunction, Request, Response } from "express";
 import { messageOf } from "../kernel/errors.ts";
-import { type Authenticator, authorize, credentialFromAuthorization } from "./auth.ts";
+import { authorize } from "./auth.ts";
 import { contextOf, noteRefusal } from "./calls/context-of.ts";
 import type { ApiContext } from "./context.ts";
 import { parseWith } from "./input/issues.ts";
@@ -11,8 +11,9 @@ import { documentOf, Problem } from "./problems/problem.ts";
 import { problemOf } from "./problems/problem-of.ts";
 import { requestIdOf } from "./request-id.ts";
 import type { Call, Reply, Route } from "./route.ts";
+import type { Session } from "./sessions/session.ts";
 
-type Server = { app: Express; context: ApiContext; authenticator: Authenticator };
+type Server = { app: Express; context: ApiContext };
 
 /** Hangs the routes into Express; what is known of a path's other methods is answered with 405. */
 export function mountRoutes(server: Server, routes: readonly Route[]): void {
@@ -40,17 +41,26 @@ async function answer(server: Server, route: Route, request: Request, response: 
     );
   });
   if (route.roles === "everybody") {
-    const reply = await route.handle(await readCall(route, request, response), contextOf(server.context, request));
+    const reply = await route.handle(
+      await readCall(server, route, request, response),
+      contextOf(server.context, request),
+    );
     return send(reply, response);
   }
-  const caller = await server.authenticator.authenticate(credentialFromAuthorization(request.headers.authorization));
+  const { caller, session } = await server.context.entrance.enter(request);
   authorize(caller, route.roles);
   const context = contextOf(server.context, request, caller);
-  const reply = await route.handle(await readCall(route, request, response), context, caller);
+  const reply = await route.handle(await readCall(server, route, request, response, session), context, caller);
   return send(reply, response);
 }
 
-async function readCall(route: Route, request: Request, response: Response): Promise<Call<never, never, never>> {
+async function readCall(
+  server: Server,
+  route: Route,
+  request: Request,
+  response: Response,
+  session?: Session,
+): Promise<Call<never, never, never>> {
   for (const [name, value] of Object.entries(request.params)) refuseUnstorable(name, String(value));
   const query = parseWith(route.query, readQuery(request.url), "query");
   const params = parseWith(route.params, { ...request.params }, "path");
@@ -61,7 +71,8 @@ async function readCall(route: Route, request: Request, response: Response): Pro
     query: query as never,
     body: body as never,
     sentBody,
-    header: (name) => request.get(name),
+    ...server.context.entrance.arrivalOf(request),
+    session,
     requestId: requestIdOf(response),
   };
 }

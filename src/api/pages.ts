@@ -2,6 +2,7 @@ import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import express, { type Express, type Request, type Response } from "express";
 import type { ApiContext } from "./context.ts";
+import { marked, sendHtml, sendPage } from "./html.ts";
 import { createOpenApi } from "./openapi.ts";
 import { PROBLEMS } from "./problems/catalogue.ts";
 import { Problem, statusOf } from "./problems/problem.ts";
@@ -10,10 +11,6 @@ import { ROUTES } from "./table.ts";
 /** What people open in a browser: the reference page, the error catalogue, and a page that leads to them. Nothing comes from elsewhere. */
 const SCRIPTS_OF_OURS =
   "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'";
-const PLAIN = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
-const STYLE =
-  "body{font:16px/1.5 system-ui,sans-serif;max-width:48rem;margin:3rem auto;padding:0 1rem;color:#1b1f24}a{color:#0b5cad}table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.4rem .6rem;border-bottom:1px solid #d8dee4}code{background:#f3f5f7;padding:.1rem .3rem}";
-
 export function mountPages(app: Express, context: ApiContext, hasBoard: boolean): void {
   let openapi: string | undefined;
   app.get("/openapi.json", (_request, response) => {
@@ -22,13 +19,13 @@ export function mountPages(app: Express, context: ApiContext, hasBoard: boolean)
   });
 
   const assets = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
-  app.get("/docs", (_request, response) => page(response, SCRIPTS_OF_OURS, referencePage()));
+  app.get("/docs", (_request, response) => sendHtml(response, SCRIPTS_OF_OURS, referencePage()));
   app.get("/docs/start.js", (_request, response) => {
     response.set("content-type", "text/javascript; charset=utf-8").end(START_SCRIPT);
   });
-  app.get("/docs/errors", (_request, response) => page(response, PLAIN, errorsPage()));
+  app.get("/docs/errors", (_request, response) => sendPage(response, "Punctual: errors", errorsPage()));
   app.use("/docs/assets", express.static(assets, { index: false, fallthrough: true, maxAge: "1h" }));
-  app.get("/", (_request, response) => page(response, PLAIN, landingPage(context.version, hasBoard)));
+  app.get("/", (_request, response) => sendPage(response, "Punctual", landingPage(context.version, hasBoard)));
 }
 
 const NO_BOARD =
@@ -38,22 +35,11 @@ const NO_BOARD =
 export function answerWithoutBoard(request: Request, response: Response): void {
   if (request.accepts(["json", "html"]) !== "html") throw new Problem("no-redis", NO_BOARD);
   response.status(statusOf("no-redis")).set("cache-control", "no-store");
-  page(
+  sendPage(
     response,
-    PLAIN,
-    `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Punctual: no queues</title><style>${STYLE}</style></head>
-<body><h1>No queues to show</h1><p>${marked(NO_BOARD)}.</p><p><a href="/">Back</a></p></body></html>`,
+    "Punctual: no queues",
+    `<h1>No queues to show</h1><p>${marked(NO_BOARD)}.</p><p><a href="/">Back</a></p>`,
   );
-}
-
-/** Text of ours as HTML; what stands in backticks is code. */
-function marked(text: string): string {
-  const escaped = text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-  return escaped.replaceAll(/`([^`]+)`/g, "<code>$1</code>");
-}
-
-function page(response: Response, policy: string, html: string): void {
-  response.set({ "content-type": "text/html; charset=utf-8", "content-security-policy": policy }).end(html);
 }
 
 function referencePage(): string {
@@ -69,17 +55,15 @@ function errorsPage(): string {
     ([code, { status, title, remedy, retryable }]) =>
       `<tr id="${code}"><td><code>${code}</code></td><td>${status}</td><td>${title}</td><td>${retryable ? "yes" : "no"}</td><td>${marked(remedy)}</td></tr>`,
   );
-  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Punctual: errors</title><style>${STYLE}</style></head>
-<body><h1>Errors</h1><table><tr><th>code</th><th>status</th><th>meaning</th><th>retry</th><th>what to do</th></tr>${rows.join("")}</table></body></html>`;
+  return `<h1>Errors</h1><table><tr><th>code</th><th>status</th><th>meaning</th><th>retry</th><th>what to do</th></tr>${rows.join("")}</table>`;
 }
 
 function landingPage(version: string, hasBoard: boolean): string {
   const queues = hasBoard
-    ? `<li><a href="/queues">Queues</a>: what waits in Redis (asks for an API key as password)</li>`
+    ? `<li><a href="/queues">Queues</a>: what waits in Redis (asks for an API key)</li>`
     : "<li>Queues: not shown here, because no Redis is in use and dispatch is direct</li>";
-  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Punctual</title><style>${STYLE}</style></head><body><h1>Punctual ${version}</h1>
+  return `<h1>Punctual ${version}</h1>
 <p>A multi-tenant job scheduler: nothing due is forgotten, one run has one result, runs start on time and fairly.</p>
 <ul><li><a href="/docs">API reference</a> (<a href="/openapi.json">OpenAPI 3.1</a>)</li><li><a href="/docs/errors">Errors</a></li>${queues}
-<li><a href="/readyz">Readiness</a>, <a href="/metrics">metrics</a></li></ul></body></html>`;
+<li><a href="/readyz">Readiness</a>, <a href="/metrics">metrics</a></li></ul>`;
 }

@@ -45,6 +45,9 @@ import { getMeRoute } from "./routes/service/me.ts";
 import { healthzRoute, metricsRoute, readyzRoute } from "./routes/service/probes.ts";
 import { getStatsRoute } from "./routes/service/stats.ts";
 import { getStatusRoute } from "./routes/service/status.ts";
+import { createSessionRoute } from "./routes/session/create.ts";
+import { deleteSessionRoute } from "./routes/session/delete.ts";
+import { getSessionRoute } from "./routes/session/get.ts";
 
 /** Every endpoint, in the order of the reference page. Express and OpenAPI are both made from this table. */
 export const ROUTES: readonly Route[] = [
@@ -91,6 +94,9 @@ export const ROUTES: readonly Route[] = [
   getOperationRoute,
   cancelOperationRoute,
   getMeRoute,
+  createSessionRoute,
+  getSessionRoute,
+  deleteSessionRoute,
   getStatusRoute,
   getStatsRoute,
   listJobTypesRoute,

@@ -1,74 +1,84 @@
 import { createBullBoard } from "@bull-board/api";
 import { BullMQAdapter } from "@bull-board/api/bullMQAdapter";
-import { ExpressAdapter } from "@bull-board/express";
 import { Queue } from "bullmq";
-import { LRUCache } from "lru-cache";
+import { CLASSES } from "../domain/definition.ts";
+import { operatorError } from "../kernel/errors.ts";
+import type { BoardAction } from "./board-actions.ts";
+import { type OpenView, ScopedAdapter } from "./board-adapter.ts";
 import type { HintRedis } from "./connection.ts";
 import { queueName } from "./names.ts";
 
-export type BoardLane = {
+/** One visitor's look at one tenant. */
+export type BoardView = {
   tenantId: string;
-  class: string;
-  /** What people call it, e.g. "acme / short". */
+  /** What people call the tenant. */
   title: string;
+  /** Where the page is, without a trailing slash; it asks for everything below. */
+  basePath: string;
+  mayAct: boolean;
+  /** Whether the Redis server's own figures are shown: they are about all tenants. */
+  showServer: boolean;
+  links?: readonly { text: string; url: string }[];
+  onAction(action: BoardAction): Promise<void>;
 };
 
-/** What Express can `use`. Spelled out here because Express itself is at home in `api`. */
-export type RequestHandler = (request: never, response: never, next: (error?: unknown) => void) => void;
+/** What Express can call. Spelled out here because Express itself is at home in `api`. */
+export type BoardHandler = (request: never, response: never, next: (error?: unknown) => void) => void;
 
 export type Board = {
-  /** Mount it at `basePath`, behind a check that the caller is an operator: it shows all tenants. */
-  router: RequestHandler;
-  /** Shows these queues (the first 200) and no others. Rejects while Redis does not answer. */
-  show(lanes: readonly BoardLane[]): Promise<void>;
-  stop(): Promise<void>;
+  /**
+   * Answers one request of the page or of its API, below `basePath`, within the view: the tenant's queues, one of each
+   * class, and no others. Rejects while Redis does not answer.
+   */
+  answer(view: BoardView, ...call: Parameters<BoardHandler>): Promise<void>;
 };
 
-const MOST_QUEUES = 200;
-
 /**
- * Bull Board over some queues: what waits, rates, and a bounded tail of what was claimed. Retrying or adding a job there
- * would only be a duplicate hint, but pausing a queue would stop a tenant behind PostgreSQL's back: hence `read` unless asked.
+ * Bull Board over one tenant at a time: what waits, rates, and a bounded tail of what was claimed. Queues are opened for
+ * the request that looks at them and forgotten with it; they are siblings of our backend, without a connection, a
+ * listener or a meta hash of their own, so any number of tenants costs nothing until somebody looks.
  */
-export function createBoard(options: { redis: HintRedis; basePath: string; access?: "read" | "write" }): Board {
-  const { redis, basePath, access = "read" } = options;
-  const readOnlyMode = access === "read";
-  const queues = new LRUCache<string, Queue>({
-    max: MOST_QUEUES,
-    dispose: (queue) => void queue.close().catch(() => undefined),
-  });
-  const serverAdapter = new ExpressAdapter();
-  serverAdapter.setBasePath(basePath);
-  const board = createBullBoard({
+export function createBoard(options: { redis: HintRedis }): Board {
+  const { redis } = options;
+  const serverAdapter = new ScopedAdapter();
+  createBullBoard({
     queues: [],
     // The two packages may bring different patch versions of the same types.
     serverAdapter: serverAdapter as never,
-    options: { uiConfig: { boardTitle: "Punctual hints" } },
+    options: { uiConfig: {} },
   });
+  const router = serverAdapter.getRouter() as BoardHandler;
 
-  async function open({ tenantId, class: class_, title }: BoardLane): Promise<BullMQAdapter> {
-    const root = await redis.backend();
-    const name = queueName(tenantId, class_);
-    let queue = queues.get(name);
-    if (queue === undefined) {
-      // A sibling of our backend: no connection, no listeners and no meta of its own.
-      const connection = redis.client;
-      const opts = { connection, prefix: redis.names.prefix, skipMetasUpdate: true };
-      queue = new Queue(name, opts, () => root.forQueue(name) as typeof root);
-      queue.on("error", () => undefined);
-      queues.set(name, queue);
-    }
-    return new BullMQAdapter(queue, { readOnlyMode, displayName: title, allowRetries: !readOnlyMode });
+  async function open({ tenantId, mayAct }: BoardView): Promise<OpenView["queues"]> {
+    const root = await redis.backend().catch((error: unknown) => {
+      throw operatorError("redis-away", "Redis does not answer", {}, error);
+    });
+    return new Map(
+      CLASSES.map((class_) => {
+        const name = queueName(tenantId, class_);
+        const opts = { connection: redis.client, prefix: redis.names.prefix, skipMetasUpdate: true };
+        const queue = new Queue(name, opts, () => root.forQueue(name) as typeof root);
+        queue.on("error", () => undefined);
+        const adapter = new BullMQAdapter(queue, { readOnlyMode: !mayAct, displayName: class_, allowRetries: mayAct });
+        return [name, { class: class_, adapter }];
+      }),
+    );
   }
 
   return {
-    router: serverAdapter.getRouter() as RequestHandler,
-    async show(lanes) {
-      board.replaceQueues(await Promise.all(lanes.slice(0, MOST_QUEUES).map(open)));
-    },
-    async stop() {
-      board.replaceQueues([]);
-      queues.clear();
+    async answer(view, request, response, next) {
+      const { title, basePath, mayAct, showServer, links = [], onAction } = view;
+      const uiConfig = {
+        boardTitle: `${title}: hints`,
+        miscLinks: [...links],
+        hideDocsLink: true,
+        hideRedisDetails: !showServer,
+        // Nobody consumes these queues by BullMQ's workers; looking for them lists all clients of the server.
+        showWorkers: false,
+        sortQueues: false,
+      };
+      const opened = { basePath, uiConfig, mayAct, onAction, queues: await open(view) };
+      serverAdapter.within(opened, () => router(request, response, next));
     },
   };
 }

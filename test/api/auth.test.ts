@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { mintKey } from "../../src/api/keys.ts";
 import { sql } from "../../src/store/database.ts";
 import { call, startTestServer, type TestServer } from "./server.ts";
 
-const REVOKE = sql("test_revoke", "update api_key set revoked_at = clock_timestamp() where prefix = $1");
-
 let server: TestServer;
 let tenantId: string;
 beforeAll(async () => {
-  server = await startTestServer({
-    board: (_request, response) => (response as { end(text: string): void }).end("the board"),
-  });
+  server = await startTestServer();
   tenantId = await server.tenant("acme");
 });
 afterAll(() => server?.close());
@@ -75,46 +71,5 @@ describe("an API key", () => {
 
   it("is asked for before a body is read", async () => {
     expect((await call(server.url, "POST", "/v1/runs", { body: "{not json" })).status).toBe(401);
-  });
-});
-
-describe("the board", () => {
-  it("asks a browser for a password, and takes an admin's key", async () => {
-    const asked = await call(server.url, "GET", "/queues");
-    expect([asked.status, asked.headers.get("www-authenticate")]).toEqual([401, expect.stringMatching(/^Basic/)]);
-    const key = await server.key(tenantId, "admin");
-    const basic = { authorization: `Basic ${Buffer.from(`any:${key}`).toString("base64")}` };
-    expect((await call(server.url, "GET", "/queues", { headers: basic })).text).toBe("the board");
-  });
-
-  it("trades ?key= for a cookie and takes the key out of the address", async () => {
-    const key = await server.key(tenantId, "admin");
-    const traded = await call(server.url, "GET", `/queues?key=${key}`);
-    expect([traded.status, traded.headers.get("location")]).toEqual([303, "/queues"]);
-    const cookie = traded.headers.get("set-cookie")!;
-    expect(cookie).toMatch(/HttpOnly/);
-    expect(cookie).toMatch(/SameSite=Strict/);
-    expect(cookie).not.toContain(key.slice(16));
-    const opened = await call(server.url, "GET", "/queues", { headers: { cookie: cookie.split(";")[0]! } });
-    expect(opened.text).toBe("the board");
-    const forged = await call(server.url, "GET", "/queues", {
-      headers: { cookie: `punctual_board=99999999999999.${"A".repeat(43)}` },
-    });
-    expect(forged.status).toBe(401);
-  });
-
-  it("closes when the key that opened it is revoked, as soon as the API does", async () => {
-    const key = await server.key(tenantId, "admin");
-    const traded = await call(server.url, "GET", `/queues?key=${key}`);
-    const headers = { cookie: traded.headers.get("set-cookie")!.split(";")[0]! };
-    expect((await call(server.url, "GET", "/queues", { headers })).status).toBe(200);
-    await server.db.query(REVOKE, [key.slice(3, 15)]);
-    await vi.waitFor(async () => expect((await call(server.url, "GET", "/v1/me", { key })).status).toBe(401), 10_000);
-    expect((await call(server.url, "GET", "/queues", { headers })).status).toBe(401);
-  }, 20_000);
-
-  it("shows every tenant's queues, so no tenant's own key opens it", async () => {
-    const key = await server.key(tenantId, "owner");
-    expect((await call(server.url, "GET", `/queues?key=${key}`)).status).toBe(403);
   });
 });

@@ -71,9 +71,11 @@ if (redisAvailable) {
     expect(board.status).toBe(303);
     const cookie = board.headers.getSetCookie()[0]!.split(";")[0]!;
     const page = await fetch(new URL("/queues", first.line("API")), { headers: { cookie } });
-    expect(await page.text()).toContain("Punctual hints");
-    const queues = await fetch(new URL("/queues/api/queues", first.line("API")), { headers: { cookie } });
-    expect(JSON.stringify(await queues.json())).toContain("demo short");
+    const [, tenant] = /href="(\/queues\/ten_\w+)">demo</.exec(await page.text())!;
+    const shown = await fetch(new URL(tenant!, first.line("API")), { headers: { cookie } });
+    expect(await shown.text()).toContain("demo: hints");
+    const queues = await fetch(new URL(`${tenant}/api/queues`, first.line("API")), { headers: { cookie } });
+    expect(JSON.stringify(await queues.json())).toContain('"displayName":"short"');
 
     expect(await first.interrupt()).toEqual([]);
     expect(await first.exited).toBe(0);

@@ -41,6 +41,16 @@ export const PROBLEMS = {
     "Send `Authorization: Bearer pk_…`. Unknown, expired and revoked keys are told apart nowhere.",
   ),
   forbidden: refuse(403, "The API key's role does not allow this", "Use a key with one of `allowedRoles`."),
+  "cross-origin": refuse(
+    403,
+    "The call does not come from a page of this installation",
+    "Calls by cookie that change something are answered to pages of ours only. Others send `Authorization: Bearer pk_…`. Behind a proxy, `PUNCTUAL_PUBLIC_URL` says where our pages are.",
+  ),
+  "csrf-token": refuse(
+    403,
+    "A call by cookie needs the token of its session",
+    "Send `X-CSRF-Token` with what `GET /v1/session` says, or `Authorization: Bearer pk_…` in place of the cookie.",
+  ),
   "invalid-link": refuse(
     403,
     "The link is not valid any more",

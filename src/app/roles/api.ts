@@ -1,8 +1,8 @@
 import { createApi } from "../../api/app.ts";
 import { createJobCatalogue } from "../../api/job-catalogue.ts";
 import type { JobRegistry } from "../../handlers/registry.ts";
+import { createBoard } from "../../hints/board.ts";
 import type { Service } from "../../kernel/service.ts";
-import { createQueueBoard } from "../board.ts";
 import type { Core } from "../core.ts";
 import { effectKindsOf } from "../effects.ts";
 import { createHealthProbe } from "../health.ts";
@@ -11,7 +11,6 @@ import { objectsReady } from "../objects.ts";
 /** Serves the HTTP API, its reference page and Bull Board. `url()` is known once it has started. */
 export function apiRole(core: Core, registry: JobRegistry, secret: string): Service & { url(): string } {
   const { config, clock, log, metrics, db, authority } = core;
-  const board = createQueueBoard(core);
   const api = createApi({
     authority,
     db,
@@ -29,7 +28,7 @@ export function apiRole(core: Core, registry: JobRegistry, secret: string): Serv
       ...(config.PUNCTUAL_PUBLIC_URL === undefined ? {} : { publicUrl: config.PUNCTUAL_PUBLIC_URL }),
       ...(config.PUNCTUAL_TRUST_PROXY === undefined ? {} : { trustProxy: config.PUNCTUAL_TRUST_PROXY }),
     },
-    board: board?.router,
+    board: core.redis === undefined ? undefined : createBoard({ redis: core.redis.connection }),
   });
   let listening: Awaited<ReturnType<typeof api.listen>> | undefined;
   return {
@@ -41,7 +40,6 @@ export function apiRole(core: Core, registry: JobRegistry, secret: string): Serv
     url: () => listening?.url ?? "",
     async stop() {
       await listening?.close();
-      await board?.stop();
     },
   };
 }

@@ -1,0 +1,47 @@
+import type { Request, Response } from "express";
+import { authorize } from "../auth.ts";
+import { type ApiContext, type Caller, READERS } from "../context.ts";
+import { sendPage } from "../html.ts";
+import { Problem, statusOf } from "../problems/problem.ts";
+import { sendSignIn, startSession } from "../sessions/sign-in.ts";
+
+/**
+ * Who opens the board. Undefined: the answer is out already, a page to sign in or the way on. A key that came as `?key=`
+ * is exchanged for a session, and taken out of the address bar, the history, and what the page's links send on.
+ */
+export async function visitorOf(
+  context: ApiContext,
+  request: Request,
+  response: Response,
+): Promise<Caller | undefined> {
+  const url = new URL(request.originalUrl, "http://localhost");
+  const reads = request.method === "GET";
+  const here = () => `${url.pathname}${url.search}`;
+  const fromElsewhere = request.get("sec-fetch-site") === "cross-site";
+  const key = url.searchParams.get("key");
+  url.searchParams.delete("key");
+  if (reads && key !== null && !fromElsewhere) {
+    await startSession(context, request, response, key);
+    response.set("referrer-policy", "no-referrer").redirect(303, here());
+    return undefined;
+  }
+  try {
+    const { caller } = await context.entrance.enterWithoutToken(request);
+    authorize(caller, READERS);
+    return caller;
+  } catch (error) {
+    if (!(error instanceof Problem) || error.code !== "unauthenticated") throw error;
+    if (!reads || request.accepts(["json", "html"]) !== "html") throw asksForKey(error);
+    response.set("cache-control", "no-store");
+    // Who follows a link from elsewhere comes without the cookie. Asked again by a page of ours, the browser sends it.
+    if (fromElsewhere) sendPage(response, "Punctual", "", '<meta http-equiv="refresh" content="0">');
+    else sendSignIn(response.status(statusOf(error.code)), here());
+    return undefined;
+  }
+}
+
+function asksForKey(error: Problem): Problem {
+  return new Problem("unauthenticated", `${error.message}; or give an API key as the password, or once as ?key=`, {
+    headers: { "www-authenticate": 'Basic realm="Punctual queues", charset="UTF-8"' },
+  });
+}
