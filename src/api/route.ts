@@ -15,8 +15,6 @@ export type Call<Params, Query, Body> = {
   header(name: string): string | undefined;
   /** Whether the call came by https, at the latest from a proxy on. */
   secure: boolean;
-  /** The caller's, as far as proxies are trusted. */
-  address: string | null;
   /** By whose cookie the call was made; undefined where a credential came along. */
   session: Session | undefined;
   requestId: string;

@@ -1,6 +1,5 @@
 import type { Request } from "express";
 import { type Authenticator, credentialFromAuthorization } from "../auth.ts";
-import { addressOf } from "../calls/address.ts";
 import type { Caller } from "../context.ts";
 import { Problem } from "../problems/problem.ts";
 import { cookieOf } from "./cookie.ts";
@@ -16,10 +15,7 @@ export type Entrance = {
   /** The same without asking for the token, for forms that have none: that the page was ours is asked always. */
   enterWithoutToken(request: Request): Promise<Entered>;
   /** Begins a session for who brings this credential. Throws `unauthenticated`. */
-  begin(
-    arrival: Arrival,
-    credential: string | undefined,
-  ): Promise<{ caller: Caller; session: Session; cookie: string }>;
+  begin(credential: string | undefined): Promise<{ caller: Caller; session: Session; cookie: string }>;
   sessions: Sessions;
   arrivalOf(request: Request): Arrival;
 };
@@ -34,7 +30,6 @@ export function createEntrance(deps: {
   const arrivalOf = (request: Request): Arrival => ({
     header: (name) => request.get(name),
     secure: request.secure || publicUrl().startsWith("https:"),
-    address: addressOf(request),
   });
 
   async function identify(request: Request): Promise<Entered> {
@@ -67,7 +62,7 @@ export function createEntrance(deps: {
       }
       return entered;
     },
-    async begin(_arrival, credential) {
+    async begin(credential) {
       const caller = await authenticator.authenticate(credential);
       return { caller, ...sessions.begin(standingOf(caller), caller.credential.endsAt) };
     },

@@ -5,8 +5,6 @@ export type Arrival = {
   header(name: string): string | undefined;
   /** Whether it came by https, at the latest from the proxy on. */
   secure: boolean;
-  /** The caller's, as far as proxies are trusted. */
-  address: string | null;
 };
 
 /**

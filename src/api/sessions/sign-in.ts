@@ -59,7 +59,7 @@ export async function startSession(
   credential: string,
 ): Promise<void> {
   const arrival = context.entrance.arrivalOf(request);
-  const { session, cookie } = await context.entrance.begin(arrival, credential);
+  const { session, cookie } = await context.entrance.begin(credential);
   response.append("set-cookie", setCookie(cookie, session.endsAt - context.clock.now(), arrival.secure));
 }
 

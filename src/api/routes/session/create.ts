@@ -26,7 +26,7 @@ export const createSessionRoute = defineRoute({
     // Who could make a browser begin somebody else's session would be told all that is done in it.
     if (isFromBrowser(call)) refuseOtherOrigins(call, context.publicUrl());
     const credential = credentialFromAuthorization(call.header("authorization")) ?? call.body.key;
-    const { caller, session, cookie } = await context.entrance.begin(call, credential);
+    const { caller, session, cookie } = await context.entrance.begin(credential);
     return {
       kind: "created",
       headers: { "set-cookie": setCookie(cookie, session.endsAt - context.clock.now(), call.secure) },
