@@ -69,6 +69,7 @@ export function createOpenApi(routes: readonly Route[], info: { version: string;
         name: "operations",
         description: "Long work on many runs, with a row of its own: how far it is, and how to end it",
       },
+      { name: "audit", description: "Who changed what, when, and from where" },
       { name: "service", description: "The service itself" },
     ],
     paths,

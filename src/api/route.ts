@@ -35,7 +35,7 @@ type Shared<Params extends z.ZodObject, Query extends z.ZodObject, Body extends 
   method: Method;
   /** OpenAPI style: `/v1/schedules/{schedule}`. */
   path: string;
-  tag: "schedules" | "calendars" | "runs" | "effects" | "dead-letters" | "operations" | "service";
+  tag: "schedules" | "calendars" | "runs" | "effects" | "dead-letters" | "operations" | "audit" | "service";
   summary: string;
   description?: string;
   params: Params;

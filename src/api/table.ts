@@ -1,4 +1,6 @@
 import type { Route } from "./route.ts";
+import { exportAuditRoute } from "./routes/audit/export.ts";
+import { listAuditRoute } from "./routes/audit/list.ts";
 import { deleteCalendarRoute } from "./routes/calendars/delete.ts";
 import { getCalendarRoute } from "./routes/calendars/get.ts";
 import { listCalendarsRoute } from "./routes/calendars/list.ts";
@@ -93,6 +95,8 @@ export const ROUTES: readonly Route[] = [
   listOperationsRoute,
   getOperationRoute,
   cancelOperationRoute,
+  listAuditRoute,
+  exportAuditRoute,
   getMeRoute,
   createSessionRoute,
   getSessionRoute,

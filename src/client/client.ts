@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { type Audit, auditOf } from "./audit.ts";
 import { type DeadLetters, deadLettersOf } from "./dead-letters.ts";
 import { type Effects, effectsOf } from "./effects.ts";
 import { type ClientOptions, createHttp, pathOf } from "./http.ts";
@@ -95,6 +96,8 @@ export type Client = {
   stats(period?: StatsPeriod): Promise<Stats>;
   /** Emails and webhooks of accepted results. */
   effects: Effects;
+  /** Who changed what. */
+  audit: Audit;
   runs: {
     list(filters?: RunFilters): Promise<RunPage>;
     get(run: string): Promise<Run>;
@@ -150,6 +153,7 @@ export function createClient(options: ClientOptions): Client {
     operations: operationsOf(http),
     stats: (period = {}) => http.call({ path: "/v1/stats", query: period }),
     effects: effectsOf(http),
+    audit: auditOf(http),
     runs: {
       list: (filters = {}) => http.call({ path: "/v1/runs", query: filters }),
       get: (run) => http.call({ path: pathOf`/v1/runs/${run}` }),

@@ -26,6 +26,8 @@ export type Http = {
    * answer got lost or says that another try may help. Throws ApiProblem and NoAnswer.
    */
   call<T>(call: Call): Promise<T>;
+  /** A good answer of many lines, read as they come, however long that takes. Not repeated. Throws as `call` does. */
+  lines(call: Pick<Call, "path" | "query">): Promise<{ headers: Headers; lines: AsyncGenerator<string> }>;
 };
 
 const TRIES = 4;
@@ -34,10 +36,15 @@ const FIRST_PAUSE_MS = 250;
 export function createHttp(options: ClientOptions): Http {
   const base = options.url.replace(/\/+$/, "");
 
-  async function attempt<T>({ method = "GET", path, query = {}, body, headers = {} }: Call): Promise<T> {
+  function urlOf(path: string, query: NonNullable<Call["query"]>): URL {
     const url = new URL(base + path);
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) url.searchParams.set(name, String(value));
+    return url;
+  }
+
+  async function attempt<T>({ method = "GET", path, query = {}, body, headers = {} }: Call): Promise<T> {
+    const url = urlOf(path, query);
     const response = await ask(url, {
       method,
       redirect: "error",
@@ -67,7 +74,32 @@ export function createHttp(options: ClientOptions): Http {
         }
       }
     },
+
+    async lines({ path, query = {} }) {
+      const url = urlOf(path, query);
+      const headers = { authorization: `Bearer ${options.key}` };
+      const response = await fetch(url, { redirect: "error", headers }).catch((error: unknown) => {
+        throw noAnswerOf(url, error);
+      });
+      if (response.ok && response.body !== null)
+        return { headers: response.headers, lines: linesOf(url, response.body) };
+      throw problemOf(response.status, parse(await response.text()), url.origin);
+    },
   };
+}
+
+async function* linesOf(url: URL, body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  try {
+    for await (const chunk of body) {
+      const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+      rest = lines.pop()!;
+      yield* lines;
+    }
+  } catch (error) {
+    throw noAnswerOf(url, error);
+  }
 }
 
 /** `pathOf`v1/runs/${id}``: every value is one segment, whatever is in it. */

@@ -1,6 +1,7 @@
 import { Command, Help } from "commander";
 import { readVersion } from "../version.ts";
 import { createAct } from "./act.ts";
+import { auditCommand } from "./audit/audit.ts";
 import { calendarCommand } from "./calendar/calendar.ts";
 import { calendarsCommand } from "./calendars/calendars.ts";
 import { deadLettersCommand } from "./dead-letters/dead-letters.ts";
@@ -76,6 +77,7 @@ Settings come from the environment: docs/operations.md has them all.`,
     act,
   );
   operationsCommand(program.command("operations").description("list, show, watch and cancel long work"), act);
+  auditCommand(program.command("audit").description("list and export who changed what, when, and from where"), act);
   doctorCommand(program, act);
   recoverCommand(program, act);
   program.commandsGroup("Without a system:");

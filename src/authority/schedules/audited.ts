@@ -22,5 +22,5 @@ export function auditedChange(before: ScheduleView, after: ScheduleView) {
 }
 
 function told({ name, labels, notes, managedBy, status, definition }: ScheduleView) {
-  return { name, labels, notes, managedBy, status, definition };
+  return { ...definition, name, labels, notes, managedBy, status };
 }

@@ -1,11 +1,13 @@
 import type { Uuid } from "../../kernel/ids.ts";
 import { sql, type Transaction } from "../database.ts";
 
+// Time is read once the transaction has its number: readWatermark counts on it.
 const INSERT = sql(
   "audit_insert",
   `insert into audit_event
-     (tenant_id, actor, action, subject, before, after, request_id, key_id, address, acting_for)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+     (tenant_id, actor, action, subject, before, after, request_id, key_id, address, acting_for, at)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
+           case when pg_current_xact_id() is not null then clock_timestamp() end)`,
 );
 
 /** Of one field, and of all that stands on one side, as JSON. What is longer is kept where it belongs: in a revision. */
