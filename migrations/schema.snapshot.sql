@@ -11,10 +11,14 @@ table api_key
   column expires_at timestamp with time zone
   column revoked_at timestamp with time zone
   column last_used_at timestamp with time zone
+  column created_by text
+  column rotated_from uuid
+  column replaced_by uuid
   constraint an_api_key_has_a_known_role CHECK ((role = ANY (ARRAY['admin'::text, 'owner'::text, 'operator'::text, 'viewer'::text, 'worker'::text])))
   constraint an_api_key_is_hashed CHECK ((length(secret_hash) = 32))
   constraint api_key_pkey PRIMARY KEY (id)
   constraint api_key_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id)
+  CREATE INDEX api_key_of_tenant ON public.api_key USING btree (tenant_id, id DESC)
   CREATE UNIQUE INDEX api_key_pkey ON public.api_key USING btree (id)
   CREATE UNIQUE INDEX api_key_prefix ON public.api_key USING btree (prefix)
 
@@ -309,7 +313,7 @@ table live_run with (autovacuum_vacuum_cost_delay=1, autovacuum_vacuum_scale_fac
   column has_effects boolean not null default false
   constraint a_lane_is_strict_normal_or_late CHECK ((lane = ANY (ARRAY[0, 1, 2])))
   constraint a_live_run_is_in_a_known_state CHECK ((state = ANY (ARRAY['queued'::text, 'blocked'::text, 'running'::text, 'retrying'::text])))
-  constraint a_run_is_held_by_a_known_cause CHECK ((held_by = ANY (ARRAY['none'::text, 'overlap'::text, 'tenant-limit'::text, 'rate'::text, 'replay'::text, 'pause'::text])))
+  constraint a_run_is_held_by_a_known_cause CHECK ((held_by = ANY (ARRAY['none'::text, 'overlap'::text, 'tenant-limit'::text, 'rate'::text, 'replay'::text, 'pause'::text, 'suspended'::text])))
   constraint a_started_run_had_an_attempt CHECK (((attempt > 0) OR (started_at IS NULL)))
   constraint live_run_pkey PRIMARY KEY (id)
   constraint only_a_blocked_run_has_no_guard CHECK (((state = 'blocked'::text) = (guard IS NULL)))
@@ -644,11 +648,14 @@ table tenant
   column name text not null
   column status text not null default 'active'::text
   column created_at timestamp with time zone not null default clock_timestamp()
+  column allowed_jobs text[]
   constraint a_tenant_is_active_or_suspended CHECK ((status = ANY (ARRAY['active'::text, 'suspended'::text])))
   constraint a_tenant_name_is_short CHECK (((length(name) >= 1) AND (length(name) <= 200)))
+  constraint allowed_jobs_are_named CHECK ((array_position(allowed_jobs, NULL::text) IS NULL))
   constraint tenant_pkey PRIMARY KEY (id)
   CREATE UNIQUE INDEX tenant_name ON public.tenant USING btree (name)
   CREATE UNIQUE INDEX tenant_pkey ON public.tenant USING btree (id)
+  CREATE INDEX tenant_suspended ON public.tenant USING btree (id) WHERE (status = 'suspended'::text)
 
 table tz_data
   column version text not null

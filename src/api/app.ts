@@ -7,6 +7,8 @@ import { createAuthenticator } from "./auth.ts";
 import { mountBoard } from "./board/mount-board.ts";
 import type { ApiContext } from "./context.ts";
 import { createCursorCodec } from "./cursor.ts";
+import { createKeyUse } from "./identity/key-use.ts";
+import { createTokens, type TokenConfig } from "./identity/tokens.ts";
 import { mountProblems, mountRoutes } from "./mount.ts";
 import { answerWithoutBoard, mountPages } from "./pages.ts";
 import { giveRequestId } from "./request-id.ts";
@@ -23,6 +25,8 @@ export type ApiConfig = {
   trustProxy?: number | readonly string[];
   /** Signs cursors, links and sessions: the same on every replica, or those of one are refused by another. */
   secret: string | Buffer;
+  /** The issuer whose tokens are taken; without one, keys alone are. */
+  oidc?: TokenConfig;
   /** How long open requests may take to end when the API closes. */
   closeGraceMs: number;
 };
@@ -40,7 +44,10 @@ export type Api = { listen(host: string, port: number): Promise<ListeningApi> };
 export function createApi(parts: ApiParts): Api {
   const { config, board } = parts;
   let publicUrl = config.publicUrl?.replace(/\/+$/, "") ?? "";
-  const authenticator = createAuthenticator({ db: parts.db, clock: parts.clock });
+  const { db, clock } = parts;
+  const keyUse = createKeyUse(parts);
+  const tokens = config.oidc === undefined ? undefined : createTokens({ config: config.oidc, db, clock });
+  const authenticator = createAuthenticator({ db, clock, keyUse, tokens });
   const sessions = createSessions({ secret: config.secret, clock: parts.clock });
   const context: ApiContext = {
     ...parts,
@@ -86,6 +93,7 @@ export function createApi(parts: ApiParts): Api {
         const impatience = parts.clock.after(config.closeGraceMs, () => server.closeAllConnections());
         await ended;
         impatience.cancel();
+        await keyUse.close();
       };
       return {
         url,

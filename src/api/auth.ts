@@ -4,6 +4,8 @@ import { showId } from "../kernel/ids.ts";
 import type { Queryable } from "../store/database.ts";
 import { type ApiKeyRow, findApiKey } from "../store/reads/keys.ts";
 import type { Caller, Role } from "./context.ts";
+import type { KeyUse } from "./identity/key-use.ts";
+import type { Tokens } from "./identity/tokens.ts";
 import { readKey, sameHash } from "./keys.ts";
 import { Problem } from "./problems/problem.ts";
 
@@ -17,7 +19,13 @@ export type Authenticator = {
   authenticateAgain(prefix: string): Promise<Caller>;
 };
 
-export function createAuthenticator(deps: { db: Queryable; clock: Clock }): Authenticator {
+export function createAuthenticator(deps: {
+  db: Queryable;
+  clock: Clock;
+  keyUse: KeyUse;
+  /** Undefined: this installation trusts no issuer, and takes keys only. */
+  tokens: Tokens | undefined;
+}): Authenticator {
   const rows = new LRUCache<string, { row: ApiKeyRow; readAt: number }>({ max: 10_000 });
 
   async function rowOf(prefix: string): Promise<ApiKeyRow | undefined> {
@@ -30,9 +38,18 @@ export function createAuthenticator(deps: { db: Queryable; clock: Clock }): Auth
     return row;
   }
 
+  function callerOfKey(row: ApiKeyRow): Caller {
+    deps.keyUse.note(row.id);
+    return callerOf(row);
+  }
+
   return {
     async authenticate(credential) {
       if (credential === undefined) throw unauthenticated("Send `Authorization: Bearer <API key>`");
+      if (looksLikeToken(credential)) {
+        if (deps.tokens !== undefined) return deps.tokens.verify(credential);
+        throw unauthenticated("This installation trusts no issuer of tokens; send an API key");
+      }
       const read = readKey(credential);
       const row = read && (await rowOf(read.prefix));
       // One sentence for every reason: a guesser learns nothing from it.
@@ -44,16 +61,21 @@ export function createAuthenticator(deps: { db: Queryable; clock: Clock }): Auth
       ) {
         throw unauthenticated("The API key is unknown, expired or revoked");
       }
-      return callerOf(row);
+      return callerOfKey(row);
     },
     async authenticateAgain(prefix) {
       const row = await rowOf(prefix);
       if (row === undefined || !isLive(row, deps.clock)) {
         throw unauthenticated("The API key is unknown, expired or revoked");
       }
-      return callerOf(row);
+      return callerOfKey(row);
     },
   };
+}
+
+/** Two dots, and not the beginning of our own keys. */
+function looksLikeToken(credential: string): boolean {
+  return !credential.startsWith("pk_") && credential.split(".").length === 3;
 }
 
 /** Throws `forbidden` unless the caller's role is one of `roles`. */
@@ -61,7 +83,7 @@ export function authorize(caller: Caller, roles: readonly Role[]): void {
   if (!roles.includes(caller.role)) {
     throw new Problem(
       "forbidden",
-      `This needs one of the roles ${roles.join(", ")}; the key's role is ${caller.role}`,
+      `This needs one of the roles ${roles.join(", ")}; the caller's role is ${caller.role}`,
       {
         more: { role: caller.role, allowedRoles: roles },
       },
@@ -87,7 +109,7 @@ function callerOf(row: ApiKeyRow): Caller {
     tenantId: row.tenantId,
     tenantName: row.tenantName,
     tenantStatus: row.tenantStatus,
-    allowedJobs: null,
+    allowedJobs: row.allowedJobs,
     credential: { kind: "key", keyId: row.id, prefix: row.prefix, label: row.label, endsAt: row.expiresAt },
     role: row.role,
     actingFor: false,

@@ -4,6 +4,8 @@ import { messageOf } from "../kernel/errors.ts";
 import { authorize } from "./auth.ts";
 import { contextOf, noteRefusal } from "./calls/context-of.ts";
 import type { ApiContext } from "./context.ts";
+import { actFor, TENANT_HEADER } from "./identity/acting.ts";
+import { refuseWhileSuspended } from "./identity/standing.ts";
 import { parseWith } from "./input/issues.ts";
 import { readBody, readQuery, refuseUnstorable } from "./input/read-request.ts";
 import { PROBLEMS, SUCCESS } from "./problems/catalogue.ts";
@@ -47,8 +49,11 @@ async function answer(server: Server, route: Route, request: Request, response: 
     );
     return send(reply, response);
   }
-  const { caller, session } = await server.context.entrance.enter(request);
+  const { caller: entered, session } = await server.context.entrance.enter(request);
+  const caller = await actFor(server.context.db, entered, request.get(TENANT_HEADER));
   authorize(caller, route.roles);
+  refuseWhileSuspended(route, caller);
+  refuseWhileSuspended(route, caller);
   const context = contextOf(server.context, request, caller);
   const reply = await route.handle(await readCall(server, route, request, response, session), context, caller);
   return send(reply, response);

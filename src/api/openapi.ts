@@ -7,6 +7,7 @@ import {
   type ZodOpenApiResponsesObject,
 } from "zod-openapi";
 import { PROBLEM } from "./examples.ts";
+import { TENANT_HEADER } from "./identity/acting.ts";
 import { PROBLEMS, type ProblemCode, SUCCESS } from "./problems/catalogue.ts";
 import { statusOf } from "./problems/problem.ts";
 import type { Route } from "./route.ts";
@@ -70,11 +71,20 @@ export function createOpenApi(routes: readonly Route[], info: { version: string;
         description: "Long work on many runs, with a row of its own: how far it is, and how to end it",
       },
       { name: "audit", description: "Who changed what, when, and from where" },
+      { name: "quotas", description: "What a tenant may have and use, and what it does use" },
+      { name: "api-keys", description: "Who may call for the tenant" },
+      { name: "tenants", description: "Who schedules belong to, for the platform's admins" },
       { name: "service", description: "The service itself" },
     ],
     paths,
     components: {
-      securitySchemes: { apiKey: { type: "http", scheme: "bearer", description: "`Authorization: Bearer pk_…`" } },
+      securitySchemes: {
+        apiKey: {
+          type: "http",
+          scheme: "bearer",
+          description: "`Authorization: Bearer pk_…`, or a token of the trusted issuer",
+        },
+      },
     },
   };
   return createDocument(document, {
@@ -98,7 +108,7 @@ function operationOf(route: Route): ZodOpenApiOperationObject {
     requestParams: {
       ...(Object.keys(route.params.shape).length > 0 ? { path: route.params } : {}),
       ...(Object.keys(route.query.shape).length > 0 ? { query: route.query } : {}),
-      ...(route.headers === undefined ? {} : { header: route.headers }),
+      ...headersOf(route),
     },
     ...(route.body === undefined ? {} : { requestBody: bodyOf(route.body, route.example) }),
     responses: {
@@ -111,6 +121,18 @@ function operationOf(route: Route): ZodOpenApiOperationObject {
   };
 }
 
+const everyHeader = z.object({
+  [TENANT_HEADER]: z
+    .string()
+    .optional()
+    .describe("The tenant the call is made in, `ten_…`; for admins, who act for it. Default: the caller's own"),
+});
+
+function headersOf({ headers, roles }: Route): { header?: z.ZodObject } {
+  if (roles === "everybody") return headers === undefined ? {} : { header: headers };
+  return { header: headers === undefined ? everyHeader : headers.extend(everyHeader.shape) };
+}
+
 function bodyOf(body: z.ZodType, example: unknown) {
   const content = { schema: body, ...(example === undefined ? {} : { example }) };
   return { required: !body.safeParse({}).success, content: { "application/json": content } };
@@ -118,11 +140,16 @@ function bodyOf(body: z.ZodType, example: unknown) {
 
 function problemResponses(route: Route): ZodOpenApiResponsesObject {
   const codes = new Set<ProblemCode>(["invalid-request", "internal", "unavailable", ...route.problems]);
-  if (route.roles !== "everybody") for (const code of ["unauthenticated", "forbidden"] as const) codes.add(code);
+  if (route.roles !== "everybody")
+    for (const code of ["unauthenticated", "forbidden", "tenant-not-found", "issuer-unreachable"] as const)
+      codes.add(code);
   if (route.body !== undefined) {
     for (const code of ["invalid-json", "body-too-large", "unsupported-media-type"] as const) codes.add(code);
   }
-  if (route.method !== "get") for (const code of ["outcome-unknown", "busy"] as const) codes.add(code);
+  if (route.method !== "get") {
+    for (const code of ["outcome-unknown", "busy"] as const) codes.add(code);
+    if (route.roles !== "everybody" && route.onlyReads !== true) codes.add("tenant-suspended");
+  }
   const responses: ZodOpenApiResponsesObject = {};
   for (const [status, group] of Map.groupBy(codes, statusOf)) {
     responses[`${status as 400}`] = {

@@ -35,7 +35,18 @@ type Shared<Params extends z.ZodObject, Query extends z.ZodObject, Body extends 
   method: Method;
   /** OpenAPI style: `/v1/schedules/{schedule}`. */
   path: string;
-  tag: "schedules" | "calendars" | "runs" | "effects" | "dead-letters" | "operations" | "audit" | "service";
+  tag:
+    | "schedules"
+    | "calendars"
+    | "runs"
+    | "effects"
+    | "dead-letters"
+    | "operations"
+    | "audit"
+    | "quotas"
+    | "api-keys"
+    | "tenants"
+    | "service";
   summary: string;
   description?: string;
   params: Params;
@@ -47,6 +58,8 @@ type Shared<Params extends z.ZodObject, Query extends z.ZodObject, Body extends 
   /** A body that is accepted, for the reference page. */
   example?: z.input<Body>;
   answer: Answer;
+  /** It changes nothing although its method is no GET: callers of a suspended tenant may call it. */
+  onlyReads?: true;
   /** The problems this route is known for; the general ones (authentication, limits, faults) go without saying. */
   problems: readonly ProblemCode[];
 };

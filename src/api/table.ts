@@ -1,4 +1,9 @@
 import type { Route } from "./route.ts";
+import { createApiKeyRoute } from "./routes/api-keys/create.ts";
+import { getApiKeyRoute } from "./routes/api-keys/get.ts";
+import { listApiKeysRoute } from "./routes/api-keys/list.ts";
+import { revokeApiKeyRoute } from "./routes/api-keys/revoke.ts";
+import { rotateApiKeyRoute } from "./routes/api-keys/rotate.ts";
 import { exportAuditRoute } from "./routes/audit/export.ts";
 import { listAuditRoute } from "./routes/audit/list.ts";
 import { deleteCalendarRoute } from "./routes/calendars/delete.ts";
@@ -51,6 +56,11 @@ import { createSessionRoute } from "./routes/session/create.ts";
 import { deleteSessionRoute } from "./routes/session/delete.ts";
 import { getSessionRoute } from "./routes/session/get.ts";
 
+import { createTenantRoute } from "./routes/tenants/create.ts";
+import { getTenantRoute } from "./routes/tenants/get.ts";
+import { listTenantsRoute } from "./routes/tenants/list.ts";
+import { patchTenantRoute } from "./routes/tenants/patch.ts";
+
 /** Every endpoint, in the order of the reference page. Express and OpenAPI are both made from this table. */
 export const ROUTES: readonly Route[] = [
   createScheduleRoute,
@@ -97,6 +107,15 @@ export const ROUTES: readonly Route[] = [
   cancelOperationRoute,
   listAuditRoute,
   exportAuditRoute,
+  createApiKeyRoute,
+  listApiKeysRoute,
+  getApiKeyRoute,
+  rotateApiKeyRoute,
+  revokeApiKeyRoute,
+  createTenantRoute,
+  listTenantsRoute,
+  getTenantRoute,
+  patchTenantRoute,
   getMeRoute,
   createSessionRoute,
   getSessionRoute,

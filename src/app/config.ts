@@ -3,6 +3,7 @@ import { didYouMean } from "../api/input/did-you-mean.ts";
 import { DEFAULT_ATTEMPT_LIMIT_MS } from "../domain/definition.ts";
 import { listOf } from "../handlers/outbound/guard.ts";
 import { messageOf, operatorError } from "../kernel/errors.ts";
+import { findOidcFault, oidcSettings } from "./oidc.ts";
 
 /**
  * The only reader of the environment. Durations are whole milliseconds. docs/operations.md is compared with this
@@ -87,6 +88,7 @@ const schema = z.object({
     .min(16)
     .optional()
     .describe("Signs cursors and download links; the same on every replica of `api` and `sender`"),
+  ...oidcSettings,
   PUNCTUAL_METRICS_HOST: z
     .string()
     .default("0.0.0.0")
@@ -239,9 +241,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       { key: "PUNCTUAL_REQUEST_KEY_DAYS" },
     );
   }
-  const s3Fault = findS3Fault(config);
-  if (s3Fault !== undefined)
-    throw operatorError("config-invalid", `${s3Fault.key}: ${s3Fault.what}`, { key: s3Fault.key });
+  const fault = findS3Fault(config) ?? findOidcFault(config);
+  if (fault !== undefined) throw operatorError("config-invalid", `${fault.key}: ${fault.what}`, { key: fault.key });
   const unknown = Object.keys(given).find((key) => key.startsWith("PUNCTUAL_") && !CONFIG_KEYS.includes(key));
   if (unknown !== undefined) {
     const meant = didYouMean(unknown, CONFIG_KEYS);

@@ -38,7 +38,7 @@ export const SKIP_REASONS = [
 export type SkipReason = (typeof SKIP_REASONS)[number];
 
 /** Why a run could not start at its due instant; the lateness objective is computed over `none`. */
-export const HELD_BY = ["none", "overlap", "tenant-limit", "rate", "replay", "pause"] as const;
+export const HELD_BY = ["none", "overlap", "tenant-limit", "rate", "replay", "pause", "suspended"] as const;
 export type HeldBy = (typeof HELD_BY)[number];
 
 export const SCHEDULE_STATUSES = ["active", "paused", "finished", "deleted"] as const;

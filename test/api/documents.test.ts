@@ -124,7 +124,7 @@ describe("pages and probes", () => {
   it("say what to do about each error", async () => {
     const page = await call(server.url, "GET", "/docs/errors");
     expect(page.text).toContain("<td>Keep large data elsewhere and put a reference into the payload.</td>");
-    expect(page.text).toContain("Send <code>Authorization: Bearer pk_…</code>.");
+    expect(page.text).toContain("Send <code>Authorization: Bearer pk_…</code>, or a token of the trusted issuer.");
   });
 
   it("name the type of a problem by an address that explains it", async () => {

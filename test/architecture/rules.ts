@@ -39,6 +39,7 @@ const PACKAGE_HOMES: Readonly<Record<string, readonly string[]>> = {
   "@aws-sdk/lib-storage": ["src/objects/s3/"],
   "@aws-sdk/s3-request-presigner": ["src/objects/s3/"],
   pg: ["src/store/"],
+  jose: ["src/api/identity/"],
   knex: ["src/store/"],
   bullmq: ["src/hints/", "src/handlers/queue"],
   ioredis: ["src/hints/", "src/handlers/queue"],

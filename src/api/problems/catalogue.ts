@@ -37,10 +37,14 @@ export const PROBLEMS = {
   ),
   unauthenticated: refuse(
     401,
-    "A valid API key is needed",
-    "Send `Authorization: Bearer pk_…`. Unknown, expired and revoked keys are told apart nowhere.",
+    "A valid API key or token is needed",
+    "Send `Authorization: Bearer pk_…`, or a token of the trusted issuer. Unknown, expired and revoked keys are told apart nowhere.",
   ),
-  forbidden: refuse(403, "The API key's role does not allow this", "Use a key with one of `allowedRoles`."),
+  forbidden: refuse(
+    403,
+    "The caller's role does not allow this",
+    "Use a key or token with one of `allowedRoles`; of a token, `detail` names the claim.",
+  ),
   "cross-origin": refuse(
     403,
     "The call does not come from a page of this installation",
@@ -51,12 +55,23 @@ export const PROBLEMS = {
     "A call by cookie needs the token of its session",
     "Send `X-CSRF-Token` with what `GET /v1/session` says, or `Authorization: Bearer pk_…` in place of the cookie.",
   ),
+  "job-not-allowed": refuse(
+    403,
+    "The tenant may not use this job",
+    "`allowedJobs` are those it may use; an admin changes them with `PATCH /v1/tenants/{tenant}`.",
+  ),
+  "tenant-suspended": refuse(
+    403,
+    "The tenant is suspended",
+    "It may read, and change nothing. An admin resumes it with `PATCH /v1/tenants/{tenant}`.",
+  ),
   "invalid-link": refuse(
     403,
     "The link is not valid any more",
     "Links live five minutes. Ask `GET /v1/runs/:id/result` for a new one.",
   ),
   "not-found": refuse(404, "There is no such thing", "Also what another tenant’s id looks like."),
+  "tenant-not-found": refuse(404, "There is no such tenant", "`GET /v1/tenants` lists them, for admins."),
   "not-accepted": refuse(
     404,
     "Nothing was accepted under this request key",
@@ -75,6 +90,17 @@ export const PROBLEMS = {
     "A new request needs a new key. The earlier request stands.",
   ),
   "schedule-key-taken": refuse(409, "Another schedule has this key", "`scheduleId` is the schedule that has it."),
+  "tenant-name-taken": refuse(409, "Another tenant has this name", "`tenantId` is the tenant that has it."),
+  "key-not-current": refuse(
+    409,
+    "The API key is revoked, expired or replaced",
+    "`state` says how it stands, `replacedBy` which key to rotate in its place; or create another.",
+  ),
+  "last-admin-key": refuse(
+    409,
+    "It is the last admin key of the installation",
+    "Without it nobody could make keys or tenants. Make another admin key first, or rotate this one.",
+  ),
   "revision-conflict": refuse(
     409,
     "The schedule was changed meanwhile",
@@ -155,6 +181,11 @@ export const PROBLEMS = {
     503,
     "The service cannot answer at the moment",
     "Try again later; `/readyz` and `/v1/status` say what is wrong.",
+  ),
+  "issuer-unreachable": retry(
+    503,
+    "The issuer of tokens does not answer",
+    "Whether the token is good is not known. Try again after `Retry-After` seconds; API keys work meanwhile.",
   ),
   "no-redis": refuse(
     503,

@@ -7,10 +7,12 @@ import type { Core } from "../core.ts";
 import { effectKindsOf } from "../effects.ts";
 import { createHealthProbe } from "../health.ts";
 import { objectsReady } from "../objects.ts";
+import { oidcOf } from "../oidc.ts";
 
 /** Serves the HTTP API, its reference page and Bull Board. `url()` is known once it has started. */
 export function apiRole(core: Core, registry: JobRegistry, secret: string): Service & { url(): string } {
   const { config, clock, log, metrics, db, authority } = core;
+  const oidc = oidcOf(config);
   const api = createApi({
     authority,
     db,
@@ -25,6 +27,7 @@ export function apiRole(core: Core, registry: JobRegistry, secret: string): Serv
     config: {
       secret,
       closeGraceMs: 5_000,
+      ...(oidc === undefined ? {} : { oidc }),
       ...(config.PUNCTUAL_PUBLIC_URL === undefined ? {} : { publicUrl: config.PUNCTUAL_PUBLIC_URL }),
       ...(config.PUNCTUAL_TRUST_PROXY === undefined ? {} : { trustProxy: config.PUNCTUAL_TRUST_PROXY }),
     },

@@ -8,6 +8,7 @@ const QUEUED = sql(
   `select class, min(greatest(not_before, admitted_at)) as since
      from live_run
     where state in ('queued', 'retrying') and not_before <= statement_timestamp()
+      and tenant_id <> all (array(select id from tenant where status = 'suspended'))
     group by class`,
 );
 /** Paused schedules are not tried again, and miss nothing. */

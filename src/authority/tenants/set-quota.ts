@@ -2,10 +2,10 @@ import type { CLASSES } from "../../domain/definition.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { sql } from "../../store/database.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
-import { lockUsage } from "../../store/rows/usage.ts";
+import { applyLimits } from "../../store/rows/tenants/limits.ts";
 import type { Authority } from "../authority.ts";
 
-const LOCK_TENANT = sql("set_quota_tenant", "select id from tenant where id = $1 for key share");
+const LOCK_TENANT = sql("set_quota_tenant", "select id from tenant where id = $1 for no key update");
 const LOCK = sql(
   "set_quota_lock",
   `select max_running as "maxRunning", start_rate_per_second as "startRatePerSecond", weight
@@ -17,10 +17,6 @@ const WRITE = sql(
    on conflict (tenant_id, class) do update
      set max_running = excluded.max_running, start_rate_per_second = excluded.start_rate_per_second,
          weight = excluded.weight, version = quota.version + 1`,
-);
-const APPLY = sql(
-  "set_quota_apply",
-  "update usage set max_running = $3, start_rate_per_second = $4 where tenant_id = $1 and class = $2",
 );
 
 export type Quota = {
@@ -37,7 +33,7 @@ export type QuotaOutcome = { kind: "set"; before: Quota | undefined } | { kind: 
 /**
  * Sets what a tenant may use of a class of work. It holds from the next start on: attempts above a lowered limit run
  * to their end, and none starts until enough of them have.
- * Locks   the tenant for key share, the quota, the lane's usage last.
+ * Locks   the tenant (no suspension and no other quota meanwhile), the quota, the lane's usage last.
  * Writes  quota, usage (made where it is missing), an audit event. Numbers outside the table's checks are refused.
  * Replay  the same quota; one more audit event.
  */
@@ -54,8 +50,7 @@ export async function setQuota(
     await tx.query(WRITE, [tenantId, class_, maxRunning, startRatePerSecond, weight]);
     await writeAudit(tx, { tenantId, actor, action: "tenant.set-quota", subject: class_, before, after: quota });
     // Claims decide under this row's lock, by what it says.
-    await lockUsage(tx, [{ tenantId, class: class_ }]);
-    await tx.query(APPLY, [tenantId, class_, maxRunning, startRatePerSecond]);
+    await applyLimits(tx, tenantId, [class_]);
     return { kind: "set", before };
   });
   // What was parked at a lower limit may go on.

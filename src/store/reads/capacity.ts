@@ -11,7 +11,8 @@ const CAPACITY = sql(
   "read_capacity",
   `select coalesce(sum((w.slots -> $2 ->> 'slots')::int), 0)::int as slots,
           max((w.slots -> $2 ->> 'p95Ms')::float8) as "workersP95Ms",
-          (select max_running from quota where tenant_id = $1 and class = $2) as "maxRunning",
+          case (select status from tenant where id = $1) when 'suspended' then 0
+               else (select max_running from quota where tenant_id = $1 and class = $2) end as "maxRunning",
           (select start_rate_per_second from quota where tenant_id = $1 and class = $2) as "startRatePerSecond"
      from worker w
     where w.seen_at > clock_timestamp() - interval '15 seconds' and not w.stopping`,

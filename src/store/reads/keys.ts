@@ -7,18 +7,33 @@ export type ApiKeyRow = {
   tenantId: Uuid;
   tenantName: string;
   tenantStatus: string;
+  /** Names of the job types that the tenant may use; null: all. */
+  allowedJobs: readonly string[] | null;
   prefix: string;
   secretHash: Buffer;
   role: "admin" | "owner" | "operator" | "viewer" | "worker";
   label: string;
   expiresAt: Instant | null;
   revokedAt: Instant | null;
+  lastUsedAt: Instant | null;
+};
+
+/** A key as people see it: everything but its hash. Instants are epoch ms. */
+export type ApiKeyView = Pick<
+  ApiKeyRow,
+  "id" | "tenantId" | "prefix" | "role" | "label" | "expiresAt" | "revokedAt" | "lastUsedAt"
+> & {
+  createdAt: Instant;
+  createdBy: string | null;
+  rotatedFrom: Uuid | null;
+  replacedBy: Uuid | null;
 };
 
 const FIND_API_KEY = sql(
   "find_api_key",
-  `select k.id, k.tenant_id as "tenantId", t.name as "tenantName", t.status as "tenantStatus", k.prefix,
-          k.secret_hash as "secretHash", k.role, k.label, k.expires_at as "expiresAt", k.revoked_at as "revokedAt"
+  `select k.id, k.tenant_id as "tenantId", t.name as "tenantName", t.status as "tenantStatus",
+          to_jsonb(t.allowed_jobs) as "allowedJobs", k.prefix, k.secret_hash as "secretHash", k.role, k.label,
+          k.expires_at as "expiresAt", k.revoked_at as "revokedAt", k.last_used_at as "lastUsedAt"
    from api_key k join tenant t on t.id = k.tenant_id
    where k.prefix = $1`,
 );
@@ -26,6 +41,30 @@ const FIND_API_KEY = sql(
 /** The key with that prefix, also when it is revoked or expired: the caller decides. */
 export async function findApiKey(db: Queryable, prefix: string): Promise<ApiKeyRow | undefined> {
   return (await db.query<ApiKeyRow>(FIND_API_KEY, [prefix]))[0];
+}
+
+const VIEW = `id, tenant_id as "tenantId", prefix, role, label, expires_at as "expiresAt", revoked_at as "revokedAt",
+  last_used_at as "lastUsedAt", created_at as "createdAt", created_by as "createdBy", rotated_from as "rotatedFrom",
+  replaced_by as "replacedBy"`;
+const READ = sql("read_api_key", `select ${VIEW} from api_key where tenant_id = $1 and id = $2`);
+const LIST = sql(
+  "read_api_keys",
+  `select ${VIEW} from api_key
+    where tenant_id = $1 and id < coalesce($2::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+    order by id desc limit $3`,
+);
+
+export async function readApiKey(db: Queryable, tenantId: Uuid, id: Uuid): Promise<ApiKeyView | undefined> {
+  return (await db.query<ApiKeyView>(READ, [tenantId, id]))[0];
+}
+
+/** Newest first, also those that are over; `afterId` is the last id of the page before. */
+export function listApiKeys(
+  db: Queryable,
+  tenantId: Uuid,
+  page: { afterId?: Uuid; limit: number },
+): Promise<ApiKeyView[]> {
+  return db.query<ApiKeyView>(LIST, [tenantId, page.afterId ?? null, page.limit]);
 }
 
 const FIND_LABELS = sql(

@@ -48,7 +48,10 @@ export const LISTED_COLUMNS = `r.id, r.schedule_id as "scheduleId", r.tenant_id 
        then jsonb_build_object('uri', r.result_uri, 'version', r.result_version, 'sha256', r.result_sha256,
                                'size', r.result_size, 'mediaType', r.result_media_type) end as result,
   coalesce((r.job -> 'job')::json, r.job::json, v.definition -> 'job') as job,
-  l.worker, l.lease_until as "leaseUntil", l.held_by as "heldBy"`;
+  l.worker, l.lease_until as "leaseUntil",
+  case when l.state in ('queued', 'retrying') and l.not_before <= statement_timestamp()
+            and (select status from tenant t where t.id = r.tenant_id) = 'suspended'
+       then 'suspended' else l.held_by end as "heldBy"`;
 const JOINS = `left join live_run l on l.id = r.id
   left join schedule_revision v on v.schedule_id = r.schedule_id and v.revision = r.revision`;
 

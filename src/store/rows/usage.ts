@@ -26,9 +26,11 @@ const LOCK = sql(
 );
 const CREATE = sql(
   "usage_create",
+  // A suspension makes all of its tenant's rows: what is born here meanwhile finds them.
   `insert into usage (tenant_id, class, max_running, start_rate_per_second)
-   select k.tenant_id, k.class, q.max_running, q.start_rate_per_second
+   select k.tenant_id, k.class, case t.status when 'suspended' then 0 else q.max_running end, q.start_rate_per_second
      from unnest($1::uuid[], $2::text[]) as k (tenant_id, class)
+     left join tenant t on t.id = k.tenant_id
      left join quota q on q.tenant_id = k.tenant_id and q.class = k.class
     order by 1, 2
    on conflict do nothing`,

@@ -98,8 +98,8 @@ describe("a call that changes nothing", () => {
 
   it("nor do 401 and 403, which are counted and logged", async () => {
     const { tenantId } = await stageOf("turned away");
-    const before = await count();
     const viewer = await server.key(tenantId, "viewer");
+    const before = await count();
     expect((await call(server.url, "POST", "/v1/runs", { body: {} })).status).toBe(401);
     expect((await call(server.url, "POST", "/v1/runs", { key: viewer, body: {} })).status).toBe(403);
     expect(await count()).toBe(before);

@@ -56,6 +56,11 @@ async function operation(stage: Stage): Promise<string> {
   return (began.body.operation as { operationId: string }).operationId;
 }
 
+async function apiKey({ send }: Stage): Promise<string> {
+  const made = await send("POST", "/v1/api-keys", { label: "CI", role: "operator" });
+  return `/v1/api-keys/${(made.body.apiKey as { keyId: string }).keyId}`;
+}
+
 export const SCENES: Readonly<Record<string, Scene>> = {
   "POST /v1/schedules": async () => ({ path: "/v1/schedules", body: YEARLY }),
   "PUT /v1/schedules/{schedule}": async (stage) => ({
@@ -110,6 +115,14 @@ export const SCENES: Readonly<Record<string, Scene>> = {
     path: `/v1/operations/${await operation(stage)}/cancel`,
     body: {},
   }),
+  "POST /v1/api-keys": async () => ({ path: "/v1/api-keys", body: { label: "CI", role: "operator" } }),
+  "POST /v1/api-keys/{key}/rotate": async (stage) => ({ path: `${await apiKey(stage)}/rotate`, body: {} }),
+  "DELETE /v1/api-keys/{key}": async (stage) => ({ path: await apiKey(stage) }),
+  "POST /v1/tenants": async () => ({ path: "/v1/tenants", body: { name: "a new one" } }),
+  "PATCH /v1/tenants/{tenant}": async ({ send }) => {
+    const made = await send("POST", "/v1/tenants", { name: "a changed one" });
+    return { path: `/v1/tenants/${String(made.body.tenantId)}`, body: { status: "suspended" } };
+  },
 };
 
 /** Calls that write nothing durable, for all their method, and why. */

@@ -13,7 +13,14 @@ beforeAll(async () => {
 });
 afterAll(() => server?.close());
 
-const KINDS: Readonly<Record<string, IdKind>> = { run: "run", schedule: "sch", operation: "op", effect: "eff" };
+const KINDS: Readonly<Record<string, IdKind>> = {
+  run: "run",
+  schedule: "sch",
+  operation: "op",
+  effect: "eff",
+  key: "key",
+  tenant: "ten",
+};
 const FAR = ["7zzzzzzzzzzzzzzzzzzzzzzzzz", showId("run", mintId(Date.UTC(10_000, 0, 1), 0)).slice("run_".length)];
 
 const taking = ROUTES.flatMap((route) => {
@@ -28,7 +35,7 @@ describe("an id from after the year 9999 is as unknown as any", () => {
 
   it.each(taking)("$name", async ({ route, kind }) => {
     const send = async (id: string) => {
-      const path = route.path.replace(/\{(run|schedule|operation|effect)\}/, id).replace("{revision}", "1");
+      const path = route.path.replace(/\{(run|schedule|operation|effect|key|tenant)\}/, id).replace("{revision}", "1");
       const query = Object.entries({
         expires: "1",
         signature: "x",

@@ -2,6 +2,7 @@ import { runAdHoc } from "../../../authority/runs/run-ad-hoc.ts";
 import { workSchema } from "../../../domain/definition.ts";
 import { WRITERS } from "../../context.ts";
 import { RUN_BODY } from "../../examples.ts";
+import { checkJobAllowed } from "../../identity/standing.ts";
 import { checkWork } from "../../input/check-work.ts";
 import { idempotencyHeaders, payloadSchema } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
@@ -25,6 +26,7 @@ export const createRunRoute = defineRoute({
   async handle(call, context, caller) {
     const { payload, ...work } = call.body;
     checkWork(context, work, payload);
+    checkJobAllowed(caller, work.job);
     const outcome = await runAdHoc(context.authority, {
       tenantId: caller.tenantId,
       actor: caller.actor,

@@ -5,6 +5,7 @@ import { BACKFILL_POLICIES, DEFAULT_PACE, MOST_PACE, type RangeFault } from "../
 import { showId } from "../../../kernel/ids.ts";
 import { WRITERS } from "../../context.ts";
 import { BACKFILL_BODY } from "../../examples.ts";
+import { checkJobAllowed } from "../../identity/standing.ts";
 import { idempotencyHeaders, instantSchema, noteSchema, scheduleParams } from "../../input/fields.ts";
 import { showValue } from "../../input/issues.ts";
 import { noFields } from "../../input/no-fields.ts";
@@ -12,7 +13,7 @@ import { keyReused, requestKeyOf } from "../../input/request-key.ts";
 import { showInstant } from "../../present/instant.ts";
 import { backfillPlanSchema, operationSchema, presentOperation, presentPlan } from "../../present/operation.ts";
 import { fieldProblem, Problem } from "../../problems/problem.ts";
-import { getScheduleId, noSuchSchedule } from "../../resolve.ts";
+import { getSchedule, getScheduleId, noSuchSchedule } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";
 
 export const backfillRoute = defineRoute({
@@ -48,6 +49,9 @@ export const backfillRoute = defineRoute({
   async handle(call, context, caller) {
     const { from: fromAt, to: toAt, policy, dryRun, pacePerSecond, reason } = call.body;
     const scheduleId = await getScheduleId(context, caller, call.params.schedule);
+    if (caller.allowedJobs !== null) {
+      checkJobAllowed(caller, (await getSchedule(context, caller, call.params.schedule)).definition.job);
+    }
     const range = { tenantId: caller.tenantId, scheduleId, fromAt, toAt, policy };
     const found = await estimateBackfill(context.authority, range);
     if (dryRun) {

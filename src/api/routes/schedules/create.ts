@@ -2,6 +2,7 @@ import { createSchedule } from "../../../authority/schedules/create-schedule.ts"
 import { showId } from "../../../kernel/ids.ts";
 import { WRITERS } from "../../context.ts";
 import { SCHEDULE_BODY } from "../../examples.ts";
+import { checkJobAllowed } from "../../identity/standing.ts";
 import { unknownCalendar } from "../../input/calendars.ts";
 import { checkBounds, checkWindow, checkWork, ruleProblem } from "../../input/check-work.ts";
 import { idempotencyHeaders, scheduleFields } from "../../input/fields.ts";
@@ -32,6 +33,7 @@ export const createScheduleRoute = defineRoute({
   problems: [
     "invalid-rule",
     "unknown-job",
+    "job-not-allowed",
     "unknown-calendar",
     "payload-too-large",
     "request-key-reused",
@@ -43,6 +45,7 @@ export const createScheduleRoute = defineRoute({
     checkWindow(definition);
     checkBounds(definition);
     checkWork(context, definition, payload);
+    checkJobAllowed(caller, definition.job);
     const outcome = await createSchedule(context.authority, {
       tenantId: caller.tenantId,
       actor: caller.actor,

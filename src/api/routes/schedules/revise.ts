@@ -3,6 +3,7 @@ import { reviseSchedule } from "../../../authority/schedules/revise-schedule.ts"
 import type { Definition, Payload } from "../../../domain/definition.ts";
 import type { Uuid } from "../../../kernel/ids.ts";
 import type { ApiContext, Caller } from "../../context.ts";
+import { checkJobAllowed } from "../../identity/standing.ts";
 import { unknownCalendar } from "../../input/calendars.ts";
 import { checkBounds, checkWindow, checkWork, ruleProblem } from "../../input/check-work.ts";
 import { readIfMatch } from "../../input/if-match.ts";
@@ -30,6 +31,7 @@ export const reviseProblems: ProblemCode[] = [
   "not-found",
   "invalid-rule",
   "unknown-job",
+  "job-not-allowed",
   "unknown-calendar",
   "payload-too-large",
   "revision-conflict",
@@ -71,6 +73,7 @@ export async function revise(
   checkWindow(change.definition);
   checkBounds(change.definition, before);
   checkWork(context, change.definition, change.payload, before);
+  checkJobAllowed(caller, change.definition.job);
   const outcome = await reviseSchedule(context.authority, {
     tenantId: caller.tenantId,
     actor: caller.actor,

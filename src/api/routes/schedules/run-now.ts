@@ -2,6 +2,7 @@ import { z } from "zod";
 import { runNow } from "../../../authority/runs/run-now.ts";
 import { WRITERS } from "../../context.ts";
 import { RUN_NOW_BODY } from "../../examples.ts";
+import { checkJobAllowed } from "../../identity/standing.ts";
 import { checkWork } from "../../input/check-work.ts";
 import { idempotencyHeaders, payloadSchema, scheduleParams } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
@@ -27,9 +28,10 @@ export const runNowRoute = defineRoute({
   async handle(call, context, caller) {
     const { payload } = call.body;
     const scheduleId = await getScheduleId(context, caller, call.params.schedule);
-    if (payload !== undefined) {
+    if (payload !== undefined || caller.allowedJobs !== null) {
       const { definition } = await getSchedule(context, caller, call.params.schedule);
-      checkWork(context, definition, payload, definition);
+      checkJobAllowed(caller, definition.job);
+      if (payload !== undefined) checkWork(context, definition, payload, definition);
     }
     const outcome = await runNow(context.authority, {
       tenantId: caller.tenantId,

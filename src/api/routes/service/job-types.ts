@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ROLES } from "../../context.ts";
+import { isJobAllowed } from "../../identity/standing.ts";
 import { noFields } from "../../input/no-fields.ts";
 import { defineRoute } from "../../route.ts";
 
@@ -13,7 +14,7 @@ export const listJobTypesRoute = defineRoute({
   query: noFields,
   answer: {
     kind: "ok",
-    description: "All jobs a schedule may name",
+    description: "All jobs a schedule of the tenant may name",
     schema: z.strictObject({
       items: z.array(
         z.strictObject({
@@ -27,5 +28,8 @@ export const listJobTypesRoute = defineRoute({
     }),
   },
   problems: [],
-  handle: (_call, context) => ({ kind: "ok", body: { items: context.jobs.list() } }),
+  handle: (_call, context, caller) => ({
+    kind: "ok",
+    body: { items: context.jobs.list().filter((job) => isJobAllowed(caller, job)) },
+  }),
 });

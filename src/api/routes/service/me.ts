@@ -26,6 +26,7 @@ export const getMeRoute = defineRoute({
         .nullable()
         .describe("Of the token the call was made with; null for an API key"),
       role: z.enum(ROLES),
+      actingFor: z.boolean().describe("Whether an admin acts for the tenant, by `Punctual-Tenant`"),
     }),
   },
   problems: [],
@@ -45,6 +46,7 @@ export const getMeRoute = defineRoute({
             : null,
         token: credential.kind === "token" ? { issuer: credential.issuer, subject: credential.subject } : null,
         role: caller.role,
+        actingFor: caller.actingFor,
       },
     };
   },

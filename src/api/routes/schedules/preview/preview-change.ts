@@ -4,6 +4,7 @@ import { changedFields } from "../../../../domain/preview/field-diff.ts";
 import { compareNext } from "../../../../domain/preview/instant-diff.ts";
 import { READERS } from "../../../context.ts";
 import { PREVIEW_CHANGE_BODY } from "../../../examples.ts";
+import { checkJobAllowed } from "../../../identity/standing.ts";
 import { checkBounds, checkWork } from "../../../input/check-work.ts";
 import { scheduleParams, shownInstant } from "../../../input/fields.ts";
 import { noFields } from "../../../input/no-fields.ts";
@@ -52,12 +53,14 @@ export const previewChangeRoute = defineRoute({
     description: "The next instants after the change, and how they differ from those of the current revision",
     schema: changePreviewSchema,
   },
-  problems: ["not-found", "invalid-rule", "unknown-calendar", "unknown-job", "payload-too-large"],
+  onlyReads: true,
+  problems: ["not-found", "invalid-rule", "unknown-calendar", "unknown-job", "job-not-allowed", "payload-too-large"],
   async handle({ params, body, sentBody }, context, caller) {
     const current = await getSchedule(context, caller, params.schedule);
     const { changed, definition, payload } = patched(current, body, sentBody);
     checkBounds(definition, current.definition);
     checkWork(context, definition, payload, current.definition);
+    checkJobAllowed(caller, definition.job);
     const question = { fromAt: body.from ?? context.clock.now(), count: body.count };
     const after = await getTimetable(context, caller, definition, question.fromAt, current.id);
     const preview = previewOf(definition, after, context.zones, question);

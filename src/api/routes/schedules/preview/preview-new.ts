@@ -38,6 +38,7 @@ export const previewScheduleRoute = defineRoute({
   body: timing.extend(previewQuestion),
   example: PREVIEW_BODY,
   answer: { kind: "ok", description: "The next instants and the rule in words", schema: previewSchema },
+  onlyReads: true,
   problems: ["invalid-rule", "unknown-calendar"],
   async handle({ body }, context, caller) {
     checkBounds(body);
