@@ -14,6 +14,8 @@ export class ApiProblem extends Error {
   readonly retryable: boolean;
   readonly requestId: string | undefined;
   readonly errors: readonly FieldFault[];
+  /** When another try may help, where the API says so. */
+  readonly retryAfterMs: number | undefined;
 
   constructor(document: {
     status: number;
@@ -22,6 +24,7 @@ export class ApiProblem extends Error {
     retryable?: boolean;
     requestId?: string;
     errors?: FieldFault[];
+    retryAfterMs?: number;
   }) {
     super(document.detail);
     this.name = "ApiProblem";
@@ -30,6 +33,7 @@ export class ApiProblem extends Error {
     this.retryable = document.retryable ?? false;
     this.requestId = document.requestId;
     this.errors = document.errors ?? [];
+    this.retryAfterMs = document.retryAfterMs;
   }
 }
 

@@ -32,6 +32,8 @@ export type Http = {
 
 const TRIES = 4;
 const FIRST_PAUSE_MS = 250;
+/** Who has to wait longer is told so; a day's quota is not waited for in here. */
+const LONGEST_PAUSE_MS = 5_000;
 
 export function createHttp(options: ClientOptions): Http {
   const base = options.url.replace(/\/+$/, "");
@@ -58,7 +60,7 @@ export function createHttp(options: ClientOptions): Http {
       signal: AbortSignal.timeout(options.timeoutMs ?? 30_000),
     });
     const document = parse(response.text);
-    if (!response.ok) throw problemOf(response.status, document, url.origin);
+    if (!response.ok) throw problemOf(response, document, url.origin);
     if (document === undefined) throw new NoAnswer(url.origin, "what answers is not the Punctual API (no JSON)", false);
     return document as T;
   }
@@ -70,7 +72,9 @@ export function createHttp(options: ClientOptions): Http {
           return await attempt<T>(call);
         } catch (error) {
           if (tries === TRIES || !mayHelpToRepeat(error)) throw error;
-          await options.sleep(FIRST_PAUSE_MS * 2 ** (tries - 1));
+          const askedMs = error instanceof ApiProblem ? (error.retryAfterMs ?? 0) : 0;
+          if (askedMs > LONGEST_PAUSE_MS) throw error;
+          await options.sleep(Math.max(askedMs, FIRST_PAUSE_MS * 2 ** (tries - 1)));
         }
       }
     },
@@ -83,7 +87,8 @@ export function createHttp(options: ClientOptions): Http {
       });
       if (response.ok && response.body !== null)
         return { headers: response.headers, lines: linesOf(url, response.body) };
-      throw problemOf(response.status, parse(await response.text()), url.origin);
+      const text = await response.text();
+      throw problemOf({ ok: false, status: response.status, text, retryAfterMs: undefined }, parse(text), url.origin);
     },
   };
 }
@@ -107,10 +112,18 @@ export function pathOf(parts: TemplateStringsArray, ...values: readonly string[]
   return parts.reduce((path, part, i) => path + encodeURIComponent(values[i - 1] ?? "") + part);
 }
 
-async function ask(url: URL, init: RequestInit): Promise<{ ok: boolean; status: number; text: string }> {
+type Answer = { ok: boolean; status: number; text: string; retryAfterMs: number | undefined };
+
+async function ask(url: URL, init: RequestInit): Promise<Answer> {
   try {
     const response = await fetch(url, init);
-    return { ok: response.ok, status: response.status, text: await response.text() };
+    const retryAfter = /^\d{1,9}$/.exec(response.headers.get("retry-after") ?? "")?.[0];
+    return {
+      ok: response.ok,
+      status: response.status,
+      text: await response.text(),
+      retryAfterMs: retryAfter === undefined ? undefined : Number(retryAfter) * 1_000,
+    };
   } catch (error) {
     throw noAnswerOf(url, error);
   }
@@ -133,11 +146,12 @@ function parse(text: string): unknown {
   }
 }
 
-function problemOf(status: number, document: unknown, origin: string): Error {
+function problemOf({ status, retryAfterMs }: Answer, document: unknown, origin: string): Error {
   const known = (document ?? {}) as { code?: string; detail?: string; errors?: FieldFault[] };
   if (known.code === undefined)
     return new NoAnswer(origin, `what answers is not the Punctual API (HTTP ${status})`, false);
-  return new ApiProblem({ ...known, status, code: known.code, detail: known.detail ?? known.code });
+  const wait = retryAfterMs === undefined ? {} : { retryAfterMs };
+  return new ApiProblem({ ...known, ...wait, status, code: known.code, detail: known.detail ?? known.code });
 }
 
 function mayHelpToRepeat(error: unknown): boolean {
