@@ -418,11 +418,13 @@ table quota
   column start_rate_per_second integer
   column weight integer not null default 1
   column version bigint not null default 1
+  column on_infeasible text not null default 'warn'::text
   constraint a_running_limit_is_not_negative CHECK ((max_running >= 0))
   constraint a_start_rate_is_positive CHECK ((start_rate_per_second > 0))
   constraint a_weight_is_between_1_and_1000 CHECK (((weight >= 1) AND (weight <= 1000)))
   constraint quota_pkey PRIMARY KEY (tenant_id, class)
   constraint quota_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id)
+  constraint what_is_infeasible_is_treated_in_a_known_way CHECK ((on_infeasible = ANY (ARRAY['accept'::text, 'warn'::text, 'refuse'::text])))
   CREATE UNIQUE INDEX quota_pkey ON public.quota USING btree (tenant_id, class)
 
 table recovery
@@ -575,6 +577,7 @@ table schedule
   constraint a_schedule_key_is_short CHECK (((length(key) >= 1) AND (length(key) <= 200)))
   constraint a_schedule_name_is_short CHECK (((length(name) >= 1) AND (length(name) <= 200)))
   constraint schedule_pkey PRIMARY KEY (id)
+  CREATE INDEX schedule_kept ON public.schedule USING btree (tenant_id) WHERE (status <> 'deleted'::text)
   CREATE UNIQUE INDEX schedule_key ON public.schedule USING btree (tenant_id, key) WHERE ((key IS NOT NULL) AND (status <> 'deleted'::text))
   CREATE INDEX schedule_of_tenant ON public.schedule USING btree (tenant_id, id DESC)
   CREATE UNIQUE INDEX schedule_pkey ON public.schedule USING btree (id)
@@ -656,6 +659,31 @@ table tenant
   CREATE UNIQUE INDEX tenant_name ON public.tenant USING btree (name)
   CREATE UNIQUE INDEX tenant_pkey ON public.tenant USING btree (id)
   CREATE INDEX tenant_suspended ON public.tenant USING btree (id) WHERE (status = 'suspended'::text)
+
+table tenant_day with (fillfactor=50)
+  column tenant_id uuid not null
+  column day date not null
+  column requested_runs integer not null
+  constraint nobody_asks_for_less_than_nothing CHECK ((requested_runs >= 0))
+  constraint tenant_day_pkey PRIMARY KEY (tenant_id)
+  constraint tenant_day_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id)
+  CREATE UNIQUE INDEX tenant_day_pkey ON public.tenant_day USING btree (tenant_id)
+
+table tenant_quota
+  column tenant_id uuid not null
+  column schedules integer
+  column min_interval_ms bigint
+  column payload_bytes integer
+  column queued_runs integer
+  column requested_runs_per_day integer
+  column api_rate_per_second integer
+  column api_burst integer not null
+  column version integer not null default 1
+  constraint a_tenant_quota_is_not_negative CHECK (((schedules >= 0) AND (min_interval_ms >= 0) AND (payload_bytes >= 0) AND (queued_runs >= 0) AND (requested_runs_per_day >= 0) AND (api_burst >= 0)))
+  constraint an_api_rate_is_positive CHECK ((api_rate_per_second > 0))
+  constraint tenant_quota_pkey PRIMARY KEY (tenant_id)
+  constraint tenant_quota_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id)
+  CREATE UNIQUE INDEX tenant_quota_pkey ON public.tenant_quota USING btree (tenant_id)
 
 table tz_data
   column version text not null

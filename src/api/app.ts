@@ -2,6 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import express from "express";
 import type { Board } from "../hints/board.ts";
+import type { CallLimits } from "../hints/call-limits.ts";
 import { operatorError } from "../kernel/errors.ts";
 import { createAuthenticator } from "./auth.ts";
 import { mountBoard } from "./board/mount-board.ts";
@@ -9,6 +10,8 @@ import type { ApiContext } from "./context.ts";
 import { createCursorCodec } from "./cursor.ts";
 import { createKeyUse } from "./identity/key-use.ts";
 import { createTokens, type TokenConfig } from "./identity/tokens.ts";
+import { guardEntrance } from "./limits/guessing.ts";
+import { createLimits } from "./limits/limit-calls.ts";
 import { mountProblems, mountRoutes } from "./mount.ts";
 import { answerWithoutBoard, mountPages } from "./pages.ts";
 import { giveRequestId } from "./request-id.ts";
@@ -31,8 +34,10 @@ export type ApiConfig = {
   closeGraceMs: number;
 };
 
-export type ApiParts = Omit<ApiContext, "cursors" | "links" | "entrance" | "publicUrl" | "zones"> & {
+export type ApiParts = Omit<ApiContext, "cursors" | "links" | "entrance" | "limits" | "publicUrl" | "zones"> & {
   config: ApiConfig;
+  /** Counts calls; without it they are not limited. */
+  callLimits?: CallLimits;
   /** Where there is a Redis. */
   board: Board | undefined;
 };
@@ -49,12 +54,15 @@ export function createApi(parts: ApiParts): Api {
   const tokens = config.oidc === undefined ? undefined : createTokens({ config: config.oidc, db, clock });
   const authenticator = createAuthenticator({ db, clock, keyUse, tokens });
   const sessions = createSessions({ secret: config.secret, clock: parts.clock });
+  const entrance = createEntrance({ authenticator, sessions, publicUrl: () => publicUrl });
+  const limits = parts.callLimits === undefined ? undefined : createLimits(parts.callLimits, clock);
   const context: ApiContext = {
     ...parts,
+    limits,
     cursors: createCursorCodec(config.secret),
     links: createLinkSigner(config.secret),
     publicUrl: () => publicUrl,
-    entrance: createEntrance({ authenticator, sessions, publicUrl: () => publicUrl }),
+    entrance: limits === undefined ? entrance : guardEntrance(entrance, limits.guesses),
     // Another version may be adopted while this process serves.
     get zones() {
       return parts.authority.zones;

@@ -10,6 +10,7 @@ import type { Queryable } from "../store/database.ts";
 import type { CursorCodec } from "./cursor.ts";
 import type { HealthProbe } from "./health-probe.ts";
 import type { JobCatalogue } from "./job-catalogue.ts";
+import type { Limits } from "./limits/limit-calls.ts";
 import type { Entrance } from "./sessions/entrance.ts";
 import type { LinkSigner } from "./signed-link.ts";
 
@@ -69,6 +70,8 @@ export type ApiContext = {
   cursors: CursorCodec;
   links: LinkSigner;
   entrance: Entrance;
+  /** Undefined: nobody counts calls. */
+  limits: Limits | undefined;
   version: string;
   /** Where callers reach this API, without a trailing slash. */
   publicUrl(): string;

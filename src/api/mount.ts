@@ -8,6 +8,7 @@ import { actFor, TENANT_HEADER } from "./identity/acting.ts";
 import { refuseWhileSuspended } from "./identity/standing.ts";
 import { parseWith } from "./input/issues.ts";
 import { readBody, readQuery, refuseUnstorable } from "./input/read-request.ts";
+import { limitCalls } from "./limits/limit-calls.ts";
 import { PROBLEMS, SUCCESS } from "./problems/catalogue.ts";
 import { documentOf, Problem } from "./problems/problem.ts";
 import { problemOf } from "./problems/problem-of.ts";
@@ -43,16 +44,19 @@ async function answer(server: Server, route: Route, request: Request, response: 
     );
   });
   if (route.roles === "everybody") {
-    const reply = await route.handle(
-      await readCall(server, route, request, response),
-      contextOf(server.context, request),
-    );
-    return send(reply, response);
+    const call = await readCall(server, route, request, response);
+    const handle = async () => route.handle(call, contextOf(server.context, request));
+    // Who opens a session shows a credential here, and not at the entrance.
+    const shown = route.problems.includes("unauthenticated")
+      ? (request.get("authorization") ?? JSON.stringify(call.sentBody))
+      : undefined;
+    return send(await (server.context.limits?.guesses.watch(request, shown, handle) ?? handle()), response);
   }
   const { caller: entered, session } = await server.context.entrance.enter(request);
+  // Of the tenant whose credential it is, also where it acts for another; before the body is read.
+  await limitCalls(server.context, entered, response);
   const caller = await actFor(server.context.db, entered, request.get(TENANT_HEADER));
   authorize(caller, route.roles);
-  refuseWhileSuspended(route, caller);
   refuseWhileSuspended(route, caller);
   const context = contextOf(server.context, request, caller);
   const reply = await route.handle(await readCall(server, route, request, response, session), context, caller);

@@ -24,6 +24,10 @@ import { resolveEffectRoute } from "./routes/effects/resolve.ts";
 import { cancelOperationRoute } from "./routes/operations/cancel.ts";
 import { getOperationRoute } from "./routes/operations/get.ts";
 import { listOperationsRoute } from "./routes/operations/list.ts";
+import { getQuotasRoute } from "./routes/quotas/get.ts";
+import { putQuotasRoute } from "./routes/quotas/put.ts";
+import { putClassQuotaRoute } from "./routes/quotas/put-class.ts";
+import { getUsageRoute } from "./routes/quotas/usage.ts";
 import { listAttemptsRoute } from "./routes/runs/attempts.ts";
 import { cancelRunRoute } from "./routes/runs/cancel.ts";
 import { createRunRoute } from "./routes/runs/create.ts";
@@ -107,6 +111,10 @@ export const ROUTES: readonly Route[] = [
   cancelOperationRoute,
   listAuditRoute,
   exportAuditRoute,
+  getQuotasRoute,
+  putQuotasRoute,
+  putClassQuotaRoute,
+  getUsageRoute,
   createApiKeyRoute,
   listApiKeysRoute,
   getApiKeyRoute,

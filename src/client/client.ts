@@ -3,8 +3,10 @@ import { type Audit, auditOf } from "./audit.ts";
 import { type DeadLetters, deadLettersOf } from "./dead-letters.ts";
 import { type Effects, effectsOf } from "./effects.ts";
 import { type ClientOptions, createHttp, pathOf } from "./http.ts";
+import { type ApiKeys, apiKeysOf, type Me, type Tenants, tenantsOf } from "./identity.ts";
 import { type Backfill, backfillOf, type Operations, operationsOf } from "./operations.ts";
 import { type Previews, previewsOf } from "./previews.ts";
+import { type QuotasClient, quotasOf, type Usage } from "./quotas.ts";
 import type { Stats, StatsPeriod } from "./stats.ts";
 import type {
   Attempt,
@@ -94,8 +96,15 @@ export type Client = {
   operations: Operations;
   /** What happened to the tenant's runs; by the minute, of the last hour, where nothing else is asked. */
   stats(period?: StatsPeriod): Promise<Stats>;
+  /** What the tenant may have and use, and what it does use. */
+  quotas: QuotasClient;
+  usage(): Promise<Usage>;
   /** Emails and webhooks of accepted results. */
   effects: Effects;
+  /** Keys of the tenant; for owners and admins. */
+  apiKeys: ApiKeys;
+  tenants: Tenants;
+  me(): Promise<Me>;
   /** Who changed what. */
   audit: Audit;
   runs: {
@@ -152,7 +161,12 @@ export function createClient(options: ClientOptions): Client {
     deadLetters: deadLettersOf(http),
     operations: operationsOf(http),
     stats: (period = {}) => http.call({ path: "/v1/stats", query: period }),
+    quotas: quotasOf(http),
+    usage: () => http.call({ path: "/v1/usage" }),
     effects: effectsOf(http),
+    apiKeys: apiKeysOf(http),
+    tenants: tenantsOf(http),
+    me: () => http.call({ path: "/v1/me" }),
     audit: auditOf(http),
     runs: {
       list: (filters = {}) => http.call({ path: "/v1/runs", query: filters }),

@@ -18,6 +18,8 @@ export type Names = {
   readySequenceKey(class_: string): string;
   /** Holds a random word; gone after FLUSHALL or failover to an empty replica. */
   epochKey(): string;
+  /** Begins the keys that count calls to the API. */
+  callsKey(): string;
   /** Pub/sub channel of a wake-up topic. */
   wakeChannel(topic: string): string;
 };
@@ -30,6 +32,7 @@ export function createNames(prefix: string = DEFAULT_PREFIX): Names {
     readyKey: (class_) => `${prefix}:ready:{${checkedClass(class_)}}`,
     readySequenceKey: (class_) => `${prefix}:ready-sequence:{${checkedClass(class_)}}`,
     epochKey: () => `${prefix}:epoch`,
+    callsKey: () => `${prefix}:calls`,
     wakeChannel: (topic) => `${prefix}:wake:${topic}`,
   };
 }

@@ -22,6 +22,12 @@ export function createMetrics() {
       buckets: LATENESS_BUCKETS,
       registers,
     }),
+    missedStarts: new Counter({
+      name: "punctual_missed_starts_total",
+      help: "Admitted runs that did not start by their start deadline, and will not",
+      labelNames: ["class", "held_by"] as const,
+      registers,
+    }),
     duration: new Histogram({
       name: "punctual_attempt_duration_seconds",
       help: "Execution time of an attempt in its handler",
@@ -225,6 +231,12 @@ export function createMetrics() {
     faultySchedules: new Gauge({
       name: "punctual_schedules_with_fault",
       help: "Schedules that make no runs because their rule cannot be computed at the moment",
+      registers,
+    }),
+    quotaRefusals: new Counter({
+      name: "punctual_quota_refusals_total",
+      help: "Requests refused because of a quota of the tenant, by quota",
+      labelNames: ["quota"] as const,
       registers,
     }),
     httpRefusals: new Counter({

@@ -214,7 +214,7 @@ describe("the feasibility quote", () => {
       windowMsNeeded: 120_000,
       text: expect.stringContaining("a window of 2 minutes would do"),
     });
-    const quota = { maxRunning: 0, startRatePerSecond: null, weight: 1 };
+    const quota = { maxRunning: 0, startRatePerSecond: null, weight: 1, onInfeasible: "warn" } as const;
     await setQuota(server.authority, { tenantId, actor: "test", class: "memory", quota });
     expect(await quote()).toMatchObject({ verdict: "over-quota", maxRunning: 0, lastStartsAfterMs: null });
   });

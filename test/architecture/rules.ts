@@ -48,6 +48,7 @@ const PACKAGE_HOMES: Readonly<Record<string, readonly string[]>> = {
   zod: ["src/app/", "src/api/", "src/handlers/", "src/domain/"],
   pino: ["src/kernel/"],
   "prom-client": ["src/kernel/"],
+  "rate-limiter-flexible": ["src/hints/"],
   "lru-cache": ["src/store/", "src/authority/", "src/hints/", "src/domain/", "src/dispatch/", "src/api/"],
   "fastest-levenshtein": ["src/api/", "src/handlers/", "src/domain/", "src/app/"],
   "csv-stringify": ["src/handlers/"],

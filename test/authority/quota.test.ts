@@ -21,7 +21,7 @@ afterEach(async () => {
   await world.close();
 });
 
-const UNLIMITED: Quota = { maxRunning: null, startRatePerSecond: null, weight: 1 };
+const UNLIMITED: Quota = { maxRunning: null, startRatePerSecond: null, weight: 1, onInfeasible: "warn" };
 const set = (change: Partial<Quota>) =>
   setQuota(world.authority, {
     tenantId: world.tenantId,
@@ -32,7 +32,7 @@ const set = (change: Partial<Quota>) =>
 const publish = async () => (await publishOutbox(world.authority, new Map())).rows.length;
 
 test("a limit set before the first start holds from it on", async () => {
-  expect(await set({ maxRunning: 3 })).toEqual({ kind: "set", before: undefined });
+  expect(await set({ maxRunning: 3 })).toEqual({ kind: "set", before: undefined, version: 1 });
   expect(await publish()).toBe(3);
   expect(await world.claimAll()).toHaveLength(3);
 });
@@ -99,7 +99,7 @@ test("who set what is written down; a tenant that is not there has no quota", as
     {
       actor: "key_ops",
       subject: "short",
-      before: { ...UNLIMITED, maxRunning: 2, weight: 3 },
+      before: { ...UNLIMITED, maxRunning: 2, weight: 3, version: 1 },
       after: { ...UNLIMITED, maxRunning: 4 },
     },
   ]);

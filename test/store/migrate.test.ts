@@ -232,6 +232,8 @@ const WITHOUT_BUCKET: Record<string, string> = {
   tenant: "control plane",
   api_key: "control plane",
   quota: "control plane",
+  tenant_quota: "control plane",
+  tenant_day: "belongs to the shard, like the transactions it counts",
   calendar: "control plane",
   calendar_head: "control plane",
   audit_event: "control plane",

@@ -65,6 +65,11 @@ export const PROBLEMS = {
     "The tenant is suspended",
     "It may read, and change nothing. An admin resumes it with `PATCH /v1/tenants/{tenant}`.",
   ),
+  "interval-below-quota": refuse(
+    403,
+    "The rule's instants are closer together than the tenant's quota allows",
+    "`found` is the least time between two of them (ms), clock changes included, `limit` what is allowed. `GET /v1/quotas` has it.",
+  ),
   "invalid-link": refuse(
     403,
     "The link is not valid any more",
@@ -116,6 +121,11 @@ export const PROBLEMS = {
     "Schedules use the calendar",
     "`scheduleIds` are some of them. Take it out of their `calendars`, or delete them.",
   ),
+  "quota-conflict": refuse(
+    409,
+    "The quotas were changed meanwhile",
+    "`current` is what they are now (null: nobody has set any): apply the change to it and send its version.",
+  ),
   "schedule-not-active": refuse(409, "The schedule is finished or deleted", "`status` says what it is."),
   overlap: refuse(
     409,
@@ -153,13 +163,28 @@ export const PROBLEMS = {
   "body-too-large": refuse(413, "The body is larger than 1 MiB", "Send less at once."),
   "payload-too-large": refuse(
     413,
-    "The payload is larger than 64 KiB",
+    "The payload is larger than 64 KiB, or than the tenant's quota",
     "Keep large data elsewhere and put a reference into the payload.",
   ),
   "unsupported-media-type": refuse(
     415,
     "The body's media type is not accepted",
     "Send `Content-Type: application/json`, UTF-8, no content encoding.",
+  ),
+  infeasible: refuse(
+    422,
+    "The schedule's runs could not start in time",
+    "`feasibility` says what the busiest minute comes to and which window would do; `onInfeasible` of the class's quota decides.",
+  ),
+  "quota-exceeded": retry(
+    429,
+    "A quota of the tenant is used up",
+    "`quota` names it, with `limit` and `used`. Ask again after `Retry-After` seconds; `GET /v1/usage` has all. The request key is not used up.",
+  ),
+  "too-many-failures": retry(
+    429,
+    "Too many calls from this address had no valid credential",
+    "Wait `Retry-After` seconds. Keys that were good here lately are answered.",
   ),
   "too-many-operations": retry(
     429,

@@ -10,6 +10,8 @@ import { effectsCommand } from "./effects/effects.ts";
 import { explain } from "./explain.ts";
 import { operationsCommand } from "./operations/operations.ts";
 import { previewCommand } from "./preview.ts";
+import { quotasCommand } from "./quotas/quotas.ts";
+import { usageCommand } from "./quotas/usage.ts";
 import { recoverCommand } from "./recover/command.ts";
 import { roleCommands } from "./roles.ts";
 import { runsCommand } from "./runs/runs.ts";
@@ -72,6 +74,8 @@ Settings come from the environment: docs/operations.md has them all.`,
     act,
   );
   statsCommand(program, act);
+  quotasCommand(program.command("quotas").description("show and set what the tenant may have and use"), act);
+  usageCommand(program, act);
   deadLettersCommand(
     program.command("dead-letters").description("runs that were given up: list, group, show, replay or dismiss them"),
     act,

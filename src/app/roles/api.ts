@@ -2,6 +2,7 @@ import { createApi } from "../../api/app.ts";
 import { createJobCatalogue } from "../../api/job-catalogue.ts";
 import type { JobRegistry } from "../../handlers/registry.ts";
 import { createBoard } from "../../hints/board.ts";
+import { createCallLimits } from "../../hints/call-limits.ts";
 import type { Service } from "../../kernel/service.ts";
 import type { Core } from "../core.ts";
 import { effectKindsOf } from "../effects.ts";
@@ -31,6 +32,7 @@ export function apiRole(core: Core, registry: JobRegistry, secret: string): Serv
       ...(config.PUNCTUAL_PUBLIC_URL === undefined ? {} : { publicUrl: config.PUNCTUAL_PUBLIC_URL }),
       ...(config.PUNCTUAL_TRUST_PROXY === undefined ? {} : { trustProxy: config.PUNCTUAL_TRUST_PROXY }),
     },
+    callLimits: createCallLimits({ redis: core.redis?.connection, clock }),
     board: core.redis === undefined ? undefined : createBoard({ redis: core.redis.connection }),
   });
   let listening: Awaited<ReturnType<typeof api.listen>> | undefined;

@@ -20,6 +20,7 @@ import {
   readUsage,
   type Usage,
 } from "../../store/rows/usage.ts";
+import { countMissed } from "../announce.ts";
 import type { Authority } from "../authority.ts";
 import { lookAgain, transactOrRefuse } from "../refusal.ts";
 import { readServer } from "../server.ts";
@@ -162,7 +163,10 @@ export async function claimRuns(authority: Authority, request: ClaimRequest): Pr
     const series = metrics.lateness.labels({ class: class_, held_by: heldBy });
     for (const one of together) series.observe(Math.max(0, one.lateMs) / 1000);
   }
-  for (const one of claimed.ended) metrics.runsEnded.inc({ class: one.run.class, state: one.state });
+  for (const one of claimed.ended) {
+    metrics.runsEnded.inc({ class: one.run.class, state: one.state });
+    countMissed(authority, one);
+  }
   if (claimed.outcome.counts["put-back"] > 0 || claimed.ended.length > 0) authority.signals.outboxGrew(0);
   if (claimed.ended.some(isTold)) authority.signals.scheduleMoved(0);
   return claimed.outcome;

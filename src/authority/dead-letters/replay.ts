@@ -7,20 +7,22 @@ import { type RequestKey, takeRequestKey } from "../../store/rows/request-keys.t
 import { findRunState } from "../../store/rows/runs/run-state.ts";
 import type { Authority } from "../authority.ts";
 import { lookAgain, refuse, transactOrRefuse } from "../refusal.ts";
+import { type QuotaRefusal, refusalOfRun } from "../tenants/admit.ts";
 import { lockGraves, type Reopened, reopen } from "./reopen.ts";
 
 export type ReplayOutcome =
   | Exclude<Reopened, { kind: "undecided" }>
   | { kind: "repeated"; state: RunState }
+  | QuotaRefusal
   | { kind: "key-reused" };
 
 /**
  * Opens a run again that was given up: the same run, with a fresh budget, behind whatever waits. Also one whose letter was
  * dismissed before.
- * Locks   request_key (scope: the run), by inserting it; schedule_cursor, schedule; what hearing of ends locks; guard
+ * Locks   request_key (scope: the run), by inserting it; tenant_quota, where it limits runs; schedule_cursor, schedule; what hearing of ends locks; guard
  *         holders and the run, skipping what others hold; dead_letter.
  * Time    authority time, after the locks; the history floor is read after them, too.
- * Writes  request_key, run, live_run, outbox, dead_letter, dead_letter_resolution, audit_event; what hearing writes.
+ * Writes  request_key, run, live_run, outbox, tenant_day, dead_letter, dead_letter_resolution, audit_event; what hearing writes.
  * Replay  the same key and body: where the run stands by now. Without a key: `not-failed`.
  */
 export async function replayRun(
@@ -37,6 +39,7 @@ export async function replayRun(
         return state === undefined ? refuse<ReplayOutcome>({ kind: "not-found" }) : { kind: "repeated", state };
       }
     }
+    const hindered = await refusalOfRun(tx, tenantId, undefined);
     const keys = await readLetterKeys(tx, tenantId, [runId]);
     const graves = await lockGraves(authority, tx, tenantId, keys, REPLAYABLE_ALONE);
     if (keys.length === 0) refuse<ReplayOutcome>({ kind: "not-found" });
@@ -46,6 +49,7 @@ export async function replayRun(
       refuse<ReplayOutcome>({ ...refused, state: (await findRunState(tx, tenantId, runId)) ?? refused.state });
     }
     if (refused !== undefined) refuse<ReplayOutcome>(refused as ReplayOutcome);
+    if (hindered !== undefined) refuse<ReplayOutcome>(hindered);
     await reopen(authority, tx, graves, [runId], { actor, reason, operationId: null });
     await writeAudit(tx, { tenantId, actor, action: "run.replay", subject: runId, after: { reason } });
     return graves.outcomes.get(runId) as ReplayOutcome;

@@ -1,4 +1,5 @@
 import { MOST_OPEN_OPERATIONS } from "../../domain/operation.ts";
+import type { Excess } from "../../domain/quotas/tenant.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import type { Transaction } from "../../store/database.ts";
@@ -6,6 +7,8 @@ import { findOperation, type OperationView } from "../../store/reads/operations.
 import { writeAudit } from "../../store/rows/audit.ts";
 import { countOpenOperations, insertOperation, type NewOperation } from "../../store/rows/operations/operations.ts";
 import { type RequestKey, takeRequestKey } from "../../store/rows/request-keys.ts";
+import { lockRoomForRuns } from "../tenants/admit.ts";
+import type { Step } from "./kind.ts";
 
 /** What every kind of long work has in common where it begins: its request key before all else, its row last. */
 
@@ -40,4 +43,22 @@ export async function openOperation(
   const after = { operation: id, ...(operation.arguments as object), pacePerSecond, reason };
   await writeAudit(tx, { tenantId, actor, ...audit, after });
   return { kind: "created", operation: (await findOperation(tx, tenantId, id))! };
+}
+
+/** What hinders an operation that makes runs from beginning: it could make none now. Locks tenant_quota, where it limits runs. */
+export async function excessOfRuns(tx: Transaction, tenantId: Uuid): Promise<Excess | undefined> {
+  const { most, excess } = await lockRoomForRuns(tx, tenantId);
+  return most < 1 ? excess : undefined;
+}
+
+/** The longest an operation waits before it looks whether a quota was raised. */
+const LONGEST_QUOTA_WAIT_MS = 60_000;
+
+/** What has begun is not given up for a quota: it goes on when there is room. */
+export function waitForQuota(excess: Excess): Pick<Step, "waitMs" | "message"> {
+  const { quota, used, limit, retryAfterMs } = excess;
+  return {
+    waitMs: Math.min(LONGEST_QUOTA_WAIT_MS, retryAfterMs),
+    message: `it waits for the tenant's quota ${quota}: ${used} of ${limit} are used`,
+  };
 }

@@ -7,14 +7,15 @@ import { type RequestKey, takeRequestKey } from "../../store/rows/request-keys.t
 import { findRunState } from "../../store/rows/runs/run-state.ts";
 import type { Authority } from "../authority.ts";
 import { refuse, transactOrRefuse } from "../refusal.ts";
+import { refusalOfRun } from "../tenants/admit.ts";
 import { bearRuns } from "./bear.ts";
 import type { RunMade } from "./run-now.ts";
 
 /**
  * One run of its own, without a schedule: it brings its work along and competes with nobody.
- * Locks   request_key (scope: the tenant), by inserting it.
+ * Locks   request_key (scope: the tenant), by inserting it; tenant_quota, where it limits runs.
  * Time    authority time; it is the run's nominal instant.
- * Writes  request_key, run, live_run, outbox, audit_event.
+ * Writes  request_key, run, live_run, outbox, tenant_day, audit_event.
  * Replay  the same key and body: the same run.
  */
 export async function runAdHoc(
@@ -34,6 +35,8 @@ export async function runAdHoc(
         return { kind: "repeated", runId: taken.subject, state };
       }
     }
+    const refused = await refusalOfRun(tx, tenantId, payload);
+    if (refused !== undefined) refuse<RunMade>(refused);
     const scheduledAt = instantOf(runId);
     const run: NewRun = {
       id: runId,

@@ -17,6 +17,7 @@ import type { Authority } from "../authority.ts";
 import { lookAgain, refuse, transactOrRefuse } from "../refusal.ts";
 import { revisionOf } from "../revisions.ts";
 import { lockScheduleOrDeleted } from "../schedules/settled-schedule.ts";
+import { type QuotaRefusal, refusalOfRun } from "../tenants/admit.ts";
 import { bearRuns } from "./bear.ts";
 import { endingsOfWaiting } from "./making-way.ts";
 
@@ -24,14 +25,15 @@ export type RunMade =
   | { kind: "created" | "repeated"; runId: Uuid; state: RunState }
   | { kind: "key-reused" }
   | { kind: "overlap" }
+  | QuotaRefusal
   | { kind: "deleted" }
   | { kind: "not-found" };
 
 /**
  * One run of a schedule, now, beside its rule.
- * Locks   request_key (scope: the schedule), by inserting it; schedule_cursor; guard holders; waiting runs that it may replace.
+ * Locks   request_key (scope: the schedule), by inserting it; tenant_quota, where it limits runs; schedule_cursor; guard holders; waiting runs that it may replace.
  * Time    authority time, after the locks; it is the run's nominal instant.
- * Writes  request_key, run, live_run, outbox, audit_event.
+ * Writes  request_key, run, live_run, outbox, tenant_day, audit_event.
  * Replay  the same key and body: the same run.
  */
 export async function runNow(
@@ -55,9 +57,12 @@ export async function runNow(
         return { kind: "repeated", runId: taken.subject, state };
       }
     }
+    // In the order of locks; what hinders more comes first.
+    const refused = await refusalOfRun(tx, tenantId, payload);
     const locked = await lockScheduleOrDeleted(tx, tenantId, scheduleId);
     if (locked === undefined) refuse<RunMade>({ kind: "not-found" });
     if (locked.schedule.status === "deleted") refuse<RunMade>({ kind: "deleted" });
+    if (refused !== undefined) refuse<RunMade>(refused);
     const state = await bearNow(authority, tx, locked.cursor, runId, payload);
     if (state === undefined) refuse<RunMade>({ kind: "overlap" });
     await writeAudit(tx, { tenantId, actor, action: "schedule.run-now", subject: scheduleId, after: { runId } });

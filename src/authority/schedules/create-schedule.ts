@@ -8,6 +8,7 @@ import { insertCursor, insertRevision, insertSchedule } from "../../store/rows/s
 import type { Authority } from "../authority.ts";
 import { findUnknownCalendar, keepCalendarUses } from "../calendars/use-calendars.ts";
 import { refuse, transactOrRefuse } from "../refusal.ts";
+import { type QuotaRefusal, refusalOfSchedule } from "../tenants/admit.ts";
 import { audited } from "./audited.ts";
 import { dueAtOf, firstInstant } from "./next-instant.ts";
 
@@ -22,18 +23,22 @@ export type NewSchedule = {
   notes?: string;
   definition: Definition;
   payload: Payload;
+  /** Its runs could not start in time, and the tenant's policy is to refuse what is so. */
+  isInfeasible?: boolean;
 };
 
 export type CreateOutcome =
   | { kind: "created" | "repeated"; schedule: ScheduleView }
   | { kind: "key-reused" }
+  | QuotaRefusal
+  | { kind: "infeasible" }
   | { kind: "key-taken"; scheduleId: Uuid }
   | { kind: "invalid"; fault: RuleFault }
   | { kind: "unknown-calendar"; name: string };
 
 /**
  * Creates a schedule in the bucket of its creation key, for ever.
- * Locks   request_key (scope: the tenant), by inserting it; the calendars it names, for key share.
+ * Locks   request_key (scope: the tenant), by inserting it; tenant_quota, where it limits schedules; the calendars it names, for key share.
  * Time    authority time; the first instant is strictly later.
  * Writes  request_key, schedule, schedule_revision, schedule_cursor, calendar_use, audit_event.
  * Replay  the same key and body: the same schedule; another body: `key-reused`.
@@ -52,6 +57,9 @@ export async function createSchedule(authority: Authority, request: NewSchedule)
         return { kind: "repeated", schedule: (await findSchedule(tx, tenantId, taken.subject))! };
       }
     }
+    if (request.isInfeasible === true) refuse({ kind: "infeasible" });
+    const refused = await refusalOfSchedule(authority, tx, tenantId, { definition, payload });
+    if (refused !== undefined) refuse(refused);
     const first = await firstInstant(authority, tx, definition, nowAt);
     if (!first.ok) refuse({ kind: "invalid", fault: first.fault });
     const unknown = await findUnknownCalendar(tx, tenantId, definition);

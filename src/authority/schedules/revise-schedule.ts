@@ -15,6 +15,7 @@ import { handOn, letGo } from "../attempts/hand-on.ts";
 import type { Authority } from "../authority.ts";
 import { findUnknownCalendar, keepCalendarUses } from "../calendars/use-calendars.ts";
 import { lookAgain, refuse, transactOrRefuse } from "../refusal.ts";
+import { type QuotaRefusal, refusalOfChange } from "../tenants/admit.ts";
 import { auditedChange } from "./audited.ts";
 import { dueAtOf, firstInstant } from "./next-instant.ts";
 import { settleForGood } from "./settle-for-good.ts";
@@ -39,6 +40,8 @@ export type ReviseOutcome =
   | { kind: "revised"; schedule: ScheduleView; settled: number }
   | { kind: "conflict"; schedule: ScheduleView }
   | { kind: "not-found" }
+  | QuotaRefusal
+  | { kind: "infeasible" }
   | { kind: "invalid"; fault: RuleFault }
   | { kind: "unknown-calendar"; name: string };
 
@@ -53,7 +56,14 @@ export type ReviseOutcome =
  */
 export async function reviseSchedule(
   authority: Authority,
-  request: { tenantId: Uuid; actor: string; scheduleId: Uuid; expectedRevision: number; change: ScheduleChange },
+  request: {
+    tenantId: Uuid;
+    actor: string;
+    scheduleId: Uuid;
+    expectedRevision: number;
+    change: ScheduleChange;
+    isInfeasible?: boolean;
+  },
 ): Promise<ReviseOutcome> {
   const { tenantId, actor, scheduleId, expectedRevision, change } = request;
   const outcome = await transactOrRefuse<ReviseOutcome>(authority, "revise-schedule", async (tx) => {
@@ -64,6 +74,10 @@ export async function reviseSchedule(
     if (locked.schedule.revision !== expectedRevision) refuse<ReviseOutcome>({ kind: "conflict", schedule: before });
 
     const definition = change.definition ?? before.definition;
+    if (request.isInfeasible === true) refuse<ReviseOutcome>({ kind: "infeasible" });
+    const content = { definition, payload: change.payload ?? before.payload };
+    const refused = await refusalOfChange(authority, tx, tenantId, content, before);
+    if (refused !== undefined) refuse<ReviseOutcome>(refused);
     const now = await (instantsOf(before.definition) === instantsOf(definition)
       ? settleSchedule(authority, tx, locked)
       : settleForGood(authority, tx, locked));

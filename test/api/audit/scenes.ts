@@ -115,6 +115,8 @@ export const SCENES: Readonly<Record<string, Scene>> = {
     path: `/v1/operations/${await operation(stage)}/cancel`,
     body: {},
   }),
+  "PUT /v1/quotas": async () => ({ path: "/v1/quotas", body: { schedules: 100 } }),
+  "PUT /v1/quotas/{class}": async () => ({ path: "/v1/quotas/long", body: { maxRunning: 10 } }),
   "POST /v1/api-keys": async () => ({ path: "/v1/api-keys", body: { label: "CI", role: "operator" } }),
   "POST /v1/api-keys/{key}/rotate": async (stage) => ({ path: `${await apiKey(stage)}/rotate`, body: {} }),
   "DELETE /v1/api-keys/{key}": async (stage) => ({ path: await apiKey(stage) }),

@@ -11,6 +11,7 @@ import { keyReused, requestKeyOf } from "../../input/request-key.ts";
 import { lettersPlanSchema, presentLettersPlan } from "../../present/dead-letter.ts";
 import { operationSchema, presentOperation } from "../../present/operation.ts";
 import { Problem } from "../../problems/problem.ts";
+import { quotaProblem } from "../../problems/quota.ts";
 import { type Answer, defineRoute, type Reply } from "../../route.ts";
 import { filterOf, letterFields, ofScheduleField } from "./filters.ts";
 
@@ -42,7 +43,7 @@ const shared = {
   query: noFields,
   headers: idempotencyHeaders,
   answer,
-  problems: ["not-found", "request-key-reused", "too-many-operations"],
+  problems: ["not-found", "request-key-reused", "quota-exceeded", "too-many-operations"],
 } as const;
 
 export const replayDeadLettersRoute = defineRoute({
@@ -98,6 +99,7 @@ async function decide(
       headers: { "retry-after": "60" },
     });
   }
+  if (made.kind === "quota") throw quotaProblem(context, made);
   if (made.kind === "not-found") throw new Problem("not-found", "The operation of this key is not there any more");
   const isRepeated = made.kind === "repeated";
   return {

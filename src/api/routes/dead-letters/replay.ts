@@ -8,6 +8,7 @@ import { noFields } from "../../input/no-fields.ts";
 import { keyReused, requestKeyOf } from "../../input/request-key.ts";
 import { RUN_STATES } from "../../present/run.ts";
 import { Problem } from "../../problems/problem.ts";
+import { quotaProblem } from "../../problems/quota.ts";
 import { getRunId } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";
 import { noSuchLetter } from "./filters.ts";
@@ -30,7 +31,15 @@ export const replayDeadLetterRoute = defineRoute({
     description: "The run is open again, also when an earlier request with this key opened it",
     schema: z.strictObject({ runId: z.string(), state: z.enum(RUN_STATES) }),
   },
-  problems: ["not-found", "run-not-failed", "schedule-not-active", "history-removed", "request-key-reused", "busy"],
+  problems: [
+    "not-found",
+    "run-not-failed",
+    "schedule-not-active",
+    "history-removed",
+    "request-key-reused",
+    "quota-exceeded",
+    "busy",
+  ],
   async handle(call, context, caller) {
     const runId = getRunId(call.params.run);
     const outcome = await replayRun(context.authority, {
@@ -57,6 +66,9 @@ export const replayDeadLetterRoute = defineRoute({
         });
       case "history-removed":
         throw new Problem("history-removed", "The run is older than the history that is kept");
+      case "quota":
+      case "unfit":
+        throw quotaProblem(context, outcome);
       case "key-reused":
         throw keyReused();
       case "not-found":

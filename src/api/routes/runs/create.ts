@@ -22,7 +22,7 @@ export const createRunRoute = defineRoute({
   body: workSchema.extend({ payload: payloadSchema.default({}) }),
   example: RUN_BODY,
   answer: madeRunAnswer,
-  problems: ["unknown-job", "payload-too-large", "request-key-reused"],
+  problems: ["unknown-job", "job-not-allowed", "payload-too-large", "request-key-reused", "quota-exceeded"],
   async handle(call, context, caller) {
     const { payload, ...work } = call.body;
     checkWork(context, work, payload);
@@ -34,6 +34,6 @@ export const createRunRoute = defineRoute({
       payload,
       ...requestKeyOf("run", call.header("idempotency-key"), call.sentBody),
     });
-    return replyWithRun(outcome, "");
+    return replyWithRun(context, outcome, "");
   },
 });

@@ -1,8 +1,10 @@
 import { z } from "zod";
 import type { RunMade } from "../../../authority/runs/run-now.ts";
 import { showId } from "../../../kernel/ids.ts";
+import type { ApiContext } from "../../context.ts";
 import { keyReused } from "../../input/request-key.ts";
 import { Problem } from "../../problems/problem.ts";
+import { quotaProblem } from "../../problems/quota.ts";
 import { noSuchSchedule } from "../../resolve.ts";
 import type { Answer, Reply } from "../../route.ts";
 
@@ -13,7 +15,7 @@ export const madeRunAnswer: Answer = {
 };
 
 /** The answer to a run-now or ad hoc run. */
-export function replyWithRun(outcome: RunMade, scheduleRef: string): Reply {
+export function replyWithRun(context: ApiContext, outcome: RunMade, scheduleRef: string): Reply {
   switch (outcome.kind) {
     case "created":
     case "repeated": {
@@ -29,6 +31,9 @@ export function replyWithRun(outcome: RunMade, scheduleRef: string): Reply {
     }
     case "key-reused":
       throw keyReused();
+    case "quota":
+    case "unfit":
+      throw quotaProblem(context, outcome);
     case "overlap":
       throw new Problem("overlap", "A run of this schedule is open, and its overlap policy is skip");
     case "deleted":

@@ -13,6 +13,7 @@ import { keyReused, requestKeyOf } from "../../input/request-key.ts";
 import { showInstant } from "../../present/instant.ts";
 import { backfillPlanSchema, operationSchema, presentOperation, presentPlan } from "../../present/operation.ts";
 import { fieldProblem, Problem } from "../../problems/problem.ts";
+import { quotaProblem } from "../../problems/quota.ts";
 import { getSchedule, getScheduleId, noSuchSchedule } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";
 
@@ -45,7 +46,16 @@ export const backfillRoute = defineRoute({
       operation: operationSchema.nullable().describe("null: a dry run"),
     }),
   },
-  problems: ["not-found", "invalid-rule", "schedule-not-active", "request-key-reused", "too-many-operations", "busy"],
+  problems: [
+    "not-found",
+    "invalid-rule",
+    "schedule-not-active",
+    "job-not-allowed",
+    "request-key-reused",
+    "quota-exceeded",
+    "too-many-operations",
+    "busy",
+  ],
   async handle(call, context, caller) {
     const { from: fromAt, to: toAt, policy, dryRun, pacePerSecond, reason } = call.body;
     const scheduleId = await getScheduleId(context, caller, call.params.schedule);
@@ -74,6 +84,7 @@ export const backfillRoute = defineRoute({
         headers: { "retry-after": "60" },
       });
     }
+    if (made.kind === "quota") throw quotaProblem(context, made);
     if (made.kind !== "created" && made.kind !== "repeated") throw problemOf(made, call.params.schedule);
     const isRepeated = made.kind === "repeated";
     return {

@@ -8,10 +8,13 @@ import { checkBounds, checkWindow, checkWork, ruleProblem } from "../../input/ch
 import { idempotencyHeaders, scheduleFields } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
 import { keyReused, requestKeyOf } from "../../input/request-key.ts";
-import { presentSchedule, scheduleSchema } from "../../present/schedule.ts";
+import { presentSchedule } from "../../present/schedule.ts";
 import { Problem } from "../../problems/problem.ts";
+import { quotaProblem, SCHEDULE_QUOTA_PROBLEMS } from "../../problems/quota.ts";
 import { defineRoute } from "../../route.ts";
+import { askAdmission, infeasibleProblem } from "./preview/admission.ts";
 import { definitionOf } from "./split.ts";
+import { takenScheduleSchema, withFeasibility } from "./taken.ts";
 
 export const createScheduleRoute = defineRoute({
   method: "post",
@@ -28,7 +31,7 @@ export const createScheduleRoute = defineRoute({
   answer: {
     kind: "created",
     description: "The schedule, also when it was created by an earlier request with this key",
-    schema: scheduleSchema,
+    schema: takenScheduleSchema,
   },
   problems: [
     "invalid-rule",
@@ -38,6 +41,7 @@ export const createScheduleRoute = defineRoute({
     "payload-too-large",
     "request-key-reused",
     "schedule-key-taken",
+    ...SCHEDULE_QUOTA_PROBLEMS,
   ],
   async handle(call, context, caller) {
     const { name, key, labels, managedBy, notes, payload } = call.body;
@@ -46,6 +50,7 @@ export const createScheduleRoute = defineRoute({
     checkBounds(definition);
     checkWork(context, definition, payload);
     checkJobAllowed(caller, definition.job);
+    const admission = await askAdmission(context, caller, definition);
     const outcome = await createSchedule(context.authority, {
       tenantId: caller.tenantId,
       actor: caller.actor,
@@ -53,6 +58,7 @@ export const createScheduleRoute = defineRoute({
       labels,
       definition,
       payload,
+      isInfeasible: admission.isRefused,
       ...(key === undefined ? {} : { key }),
       ...(managedBy === undefined ? {} : { managedBy }),
       ...(notes === undefined ? {} : { notes }),
@@ -68,8 +74,14 @@ export const createScheduleRoute = defineRoute({
             etag: `"${outcome.schedule.revision}"`,
             ...(outcome.kind === "repeated" ? { "idempotency-replayed": "true" } : {}),
           },
-          body: presentSchedule(outcome.schedule, context.zones),
+          body: withFeasibility(presentSchedule(outcome.schedule, context.zones), admission),
         };
+      case "quota":
+      case "unfit":
+        throw quotaProblem(context, outcome);
+      case "infeasible":
+        context.metrics.quotaRefusals.inc({ quota: "onInfeasible" });
+        throw infeasibleProblem(admission);
       case "key-reused":
         throw keyReused();
       case "key-taken":

@@ -7,11 +7,14 @@ import { checkJobAllowed } from "../../identity/standing.ts";
 import { unknownCalendar } from "../../input/calendars.ts";
 import { checkBounds, checkWindow, checkWork, ruleProblem } from "../../input/check-work.ts";
 import { readIfMatch } from "../../input/if-match.ts";
-import { presentSchedule, scheduleSchema } from "../../present/schedule.ts";
+import { presentSchedule } from "../../present/schedule.ts";
 import type { ProblemCode } from "../../problems/catalogue.ts";
 import { fieldProblem, Problem } from "../../problems/problem.ts";
+import { quotaProblem } from "../../problems/quota.ts";
 import { noSuchSchedule } from "../../resolve.ts";
 import type { Reply } from "../../route.ts";
+import { askAdmission, changesTiming, infeasibleProblem, NOTHING_TO_ASK } from "./preview/admission.ts";
+import { takenScheduleSchema, withFeasibility } from "./taken.ts";
 
 /** What PUT and PATCH share. */
 
@@ -25,7 +28,7 @@ export const ifMatchHeaders = z.object({
   "if-match": z.string().optional().describe('The schedule\'s ETag, such as `"3"`, in place of `expectedRevision`'),
 });
 
-export const revisedAnswer = { kind: "ok", description: "The new revision", schema: scheduleSchema } as const;
+export const revisedAnswer = { kind: "ok", description: "The new revision", schema: takenScheduleSchema } as const;
 
 export const reviseProblems: ProblemCode[] = [
   "not-found",
@@ -35,6 +38,8 @@ export const reviseProblems: ProblemCode[] = [
   "unknown-calendar",
   "payload-too-large",
   "revision-conflict",
+  "interval-below-quota",
+  "infeasible",
 ];
 
 /** From `If-Match` or the body; without either nobody knows what the change was made for. */
@@ -74,19 +79,23 @@ export async function revise(
   checkBounds(change.definition, before);
   checkWork(context, change.definition, change.payload, before);
   checkJobAllowed(caller, change.definition.job);
+  const admission = changesTiming(before, change.definition)
+    ? await askAdmission(context, caller, change.definition, scheduleId)
+    : NOTHING_TO_ASK;
   const outcome = await reviseSchedule(context.authority, {
     tenantId: caller.tenantId,
     actor: caller.actor,
     scheduleId,
     expectedRevision,
     change,
+    isInfeasible: admission.isRefused,
   });
   switch (outcome.kind) {
     case "revised":
       return {
         kind: "ok",
         headers: { etag: `"${outcome.schedule.revision}"` },
-        body: presentSchedule(outcome.schedule, context.zones),
+        body: withFeasibility(presentSchedule(outcome.schedule, context.zones), admission),
       };
     case "conflict":
       throw new Problem(
@@ -96,6 +105,12 @@ export async function revise(
           more: { current: presentSchedule(outcome.schedule, context.zones) },
         },
       );
+    case "quota":
+    case "unfit":
+      throw quotaProblem(context, outcome);
+    case "infeasible":
+      context.metrics.quotaRefusals.inc({ quota: "onInfeasible" });
+      throw infeasibleProblem(admission);
     case "not-found":
       throw noSuchSchedule(ref);
     case "invalid":

@@ -24,7 +24,15 @@ export const runNowRoute = defineRoute({
   body: z.strictObject({ payload: payloadSchema.optional().describe("In place of the schedule's payload") }),
   example: RUN_NOW_BODY,
   answer: madeRunAnswer,
-  problems: ["not-found", "overlap", "request-key-reused", "schedule-not-active", "payload-too-large"],
+  problems: [
+    "not-found",
+    "overlap",
+    "request-key-reused",
+    "schedule-not-active",
+    "job-not-allowed",
+    "payload-too-large",
+    "quota-exceeded",
+  ],
   async handle(call, context, caller) {
     const { payload } = call.body;
     const scheduleId = await getScheduleId(context, caller, call.params.schedule);
@@ -40,6 +48,6 @@ export const runNowRoute = defineRoute({
       ...(payload === undefined ? {} : { payload }),
       ...requestKeyOf("run-now", call.header("idempotency-key"), call.sentBody),
     });
-    return replyWithRun(outcome, call.params.schedule);
+    return replyWithRun(context, outcome, call.params.schedule);
   },
 });

@@ -1,4 +1,5 @@
 import { faultOfRange, type RangeFault } from "../../../domain/backfill.ts";
+import type { Excess } from "../../../domain/quotas/tenant.ts";
 import { bucketOf, mintId } from "../../../kernel/ids.ts";
 import type { OperationView } from "../../../store/reads/operations.ts";
 import { findSchedule } from "../../../store/reads/schedules.ts";
@@ -7,7 +8,7 @@ import type { RequestKey } from "../../../store/rows/request-keys.ts";
 import type { Authority } from "../../authority.ts";
 import { refuse, transactOrRefuse } from "../../refusal.ts";
 import { hearSchedule, lockScheduleOrDeleted, settleSchedule } from "../../schedules/settled-schedule.ts";
-import { hearRequest, openOperation } from "../begin.ts";
+import { excessOfRuns, hearRequest, openOperation } from "../begin.ts";
 import type { BackfillRange } from "./estimate.ts";
 import { undecidedFrom } from "./past.ts";
 import type { BackfillArguments } from "./step.ts";
@@ -18,13 +19,14 @@ export type BackfillMade =
   | { kind: "invalid"; fault: RangeFault }
   | { kind: "key-reused" }
   | { kind: "too-many" }
+  | { kind: "quota"; excess: Excess }
   | { kind: "deleted" }
   | { kind: "not-found" };
 
 /**
  * Begins a backfill: a row that the operations' driver works on. What is due already is settled first, so that the
  * range ends before what materialize still has to decide.
- * Locks   request_key (scope: the schedule), by inserting it; schedule_cursor, schedule; what settling locks.
+ * Locks   request_key (scope: the schedule), by inserting it; tenant_quota, where it limits runs; schedule_cursor, schedule; what settling locks.
  * Time    authority time, after the locks.
  * Writes  request_key, what settling writes, operation, audit_event.
  * Replay  the same key and body: the same operation.
@@ -49,9 +51,11 @@ export async function createBackfill(
       const isOurs = (await findSchedule(tx, tenantId, scheduleId)) !== undefined;
       refuse<BackfillMade>({ kind: isOurs ? heard.kind : "not-found" });
     }
+    const excess = await excessOfRuns(tx, tenantId);
     const locked = await lockScheduleOrDeleted(tx, tenantId, scheduleId);
     if (locked === undefined) return refuse<BackfillMade>({ kind: "not-found" });
     if (locked.schedule.status === "deleted") refuse<BackfillMade>({ kind: "deleted" });
+    if (excess !== undefined) refuse<BackfillMade>({ kind: "quota", excess });
     const { schedule, cursor } = await settleSchedule(authority, tx, await hearSchedule(authority, tx, locked));
     const nowAt = await tx.authorityNow();
     const undecidedAt = undecidedFrom(schedule.status, cursor);

@@ -16,6 +16,8 @@ import type { OperationRow } from "../../../store/rows/operations/operations.ts"
 import type { Authority } from "../../authority.ts";
 import { hearEnds } from "../../runs/hear-ends.ts";
 import { lockScheduleOrDeleted } from "../../schedules/settled-schedule.ts";
+import { countRequested, lockRoomForRuns } from "../../tenants/admit.ts";
+import { waitForQuota } from "../begin.ts";
 import type { OperationKind, Step } from "../kind.ts";
 import { bearPast } from "./bear-past.ts";
 import { judgePast, tallyOf, undecidedFrom, walkOf } from "./past.ts";
@@ -32,24 +34,28 @@ export type BackfillArguments = { from: Instant; to: Instant; policy: BackfillPo
 
 /**
  * Past instants of a schedule become runs, of the revision in force at each step.
- * Locks   schedule_cursor, schedule; what hearing of ends locks; guard holders, skipping what others hold.
+ * Locks   tenant_quota, where it limits runs; schedule_cursor, schedule; what hearing of ends locks; guard holders, skipping what others hold.
  * Time    authority time, after the locks.
- * Writes  run (new, or a skip opened again), live_run, outbox, skip_range (how many of its instants have become runs).
+ * Writes  run (new, or a skip opened again), live_run, outbox, skip_range (how many of its instants have become runs),
+ *         tenant_day.
  * Replay  an instant that has a run is left alone.
  */
 export const backfill: OperationKind = {
   async step(authority, tx, operation, limit) {
     const pace = operation.pace_per_second ?? limit;
     const walk = Math.min(MOST_WALK, Math.max(LEAST_WALK, 2 * Math.min(limit, pace)));
+    const quota = await lockRoomForRuns(tx, operation.tenant_id);
+    if (quota.most < 1) return { cursor: operation.cursor, ...waitForQuota(quota.excess!), ...NOTHING_DONE };
     const past = await lookBack(authority, tx, operation, walk);
     if (past === "deleted") return scheduleIsDeleted;
     if (past === "held") return heldByFailure(operation);
     const { definition, cursor, verdicts, restAt } = past;
     const { open, blocked, held } = await countOpenRuns(tx, cursor.schedule_id, MOST_OPEN_RUNS);
-    const room = roomOfStep(definition.overlap, pace, open, blocked, limit);
+    const room = roomOfStep(definition.overlap, pace, open, blocked, Math.min(limit, quota.most));
     const { taken, leftAt } = takeVerdicts(verdicts, room);
     const runs = taken.filter((one): one is RunVerdict => one.kind === "run");
     await bearPast(authority, tx, cursor, definition, runs);
+    await countRequested(tx, operation.tenant_id, quota, runs.length);
     return {
       ...goOn(operation, leftAt ?? restAt),
       done: runs.length,
@@ -79,12 +85,11 @@ export const backfill: OperationKind = {
   },
 };
 
+const NOTHING_DONE = { done: 0, failed: 0, tally: {}, intends: false };
+
 const scheduleIsDeleted: Step = {
   cursor: null,
-  done: 0,
-  failed: 0,
-  tally: {},
-  intends: false,
+  ...NOTHING_DONE,
   end: "failed",
   message: "the schedule was deleted",
 };
@@ -93,7 +98,7 @@ const scheduleIsDeleted: Step = {
 function heldByFailure({ cursor }: OperationRow): Step {
   const message =
     "it waits until the schedule is resumed, since a failure may have paused it (pauseOnFailure); or cancel it";
-  return { cursor, done: 0, failed: 0, tally: {}, intends: false, waitMs: HELD_WAIT_MS, message };
+  return { cursor, ...NOTHING_DONE, waitMs: HELD_WAIT_MS, message };
 }
 
 function goOn(operation: OperationRow, at: Instant | null): Pick<Step, "cursor" | "end"> {

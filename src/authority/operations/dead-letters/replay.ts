@@ -6,19 +6,26 @@ import { type LetterPlace, readLetterKeys } from "../../../store/rows/dead-lette
 import type { Authority } from "../../authority.ts";
 import { type Graves, lockGraves, reopen } from "../../dead-letters/reopen.ts";
 import { lookAgain } from "../../refusal.ts";
+import { countRequested, lockRoomForRuns } from "../../tenants/admit.ts";
+import { waitForQuota } from "../begin.ts";
 import type { OperationKind } from "../kind.ts";
 import { advance, cursorOf, findPart, type Part, type PassedBy, roomIn, waitFor } from "./passed-by.ts";
 
 /**
  * Many runs that were given up are opened again, oldest failure first; those of a schedule without room later.
- * Locks   as the replay of one run, of all the step's runs at once.
+ * Locks   tenant_quota, where it limits runs; then as the replay of one run, of all the step's runs at once.
  * Time    authority time, after the locks.
  * Writes  as the replay of one run, but for the request key and the audit event: the operation has them.
  * Replay  a letter that is resolved is not found again, and of a failure that came later it is left alone.
  */
 export const replay: OperationKind = {
   async step(authority, tx, operation, limit) {
-    const { progress, part, pace } = await findPart(authority, tx, operation, limit);
+    const quota = await lockRoomForRuns(tx, operation.tenant_id);
+    if (quota.most < 1) {
+      const waits = waitForQuota(quota.excess!);
+      return { cursor: operation.cursor, ...waits, done: 0, failed: 0, tally: {}, intends: false };
+    }
+    const { progress, part, pace } = await findPart(authority, tx, operation, Math.min(limit, quota.most));
     if (part === undefined) {
       const waits = progress.passedBy.length > 0 ? await waitFor(tx, progress) : {};
       return { ...cursorOf(operation, progress), ...waits, done: 0, failed: 0, tally: {}, intends: false };
@@ -33,6 +40,7 @@ export const replay: OperationKind = {
     if (taken.isStopped && taken.rest === part.after) lookAgain();
     const opened = taken.ids.filter((id) => !graves.outcomes.has(id));
     await reopen(authority, tx, graves, opened, { actor, reason, operationId });
+    await countRequested(tx, tenantId, quota, opened.length);
     authority.metrics.replays.inc(opened.length);
     return {
       ...cursorOf(operation, advance(part, taken.rest, taken.passedBy)),
