@@ -29,7 +29,7 @@ export type OperationView = {
 };
 
 const COLUMNS = `id, kind, schedule_id as "scheduleId",
-  ${calledOf("operation.schedule_id")} as schedule, state, arguments, done::float8 as done, failed::float8 as failed,
+  ${calledOf("operation")} as schedule, state, arguments, done::float8 as done, failed::float8 as failed,
   total::float8 as total, tally, pace_per_second as "pacePerSecond", message, actor, reason, created_at as "createdAt",
   updated_at as "updatedAt", case when finished_at is null then next_step_at end as "nextStepAt",
   finished_at as "finishedAt"`;

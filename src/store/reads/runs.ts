@@ -36,7 +36,7 @@ export type RunView = RunListItem & { payload: Payload };
 
 /** Of `run r`, `live_run l` and `schedule_revision v`. */
 export const LISTED_COLUMNS = `r.id, r.schedule_id as "scheduleId", r.tenant_id as "tenantId", r.class,
-  ${calledOf("r.schedule_id")} as schedule,
+  ${calledOf("r")} as schedule,
   coalesce(l.state, case r.state when 'open' then 'queued' else r.state end) as state, r.trigger,
   r.scheduled_at as "scheduledAt", r.due_at as "dueAt", coalesce(l.admitted_at, r.admitted_at) as "admittedAt",
   coalesce(r.started_at, l.started_at) as "startedAt", r.finished_at as "finishedAt",

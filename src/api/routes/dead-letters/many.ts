@@ -12,6 +12,7 @@ import { lettersPlanSchema, presentLettersPlan } from "../../present/dead-letter
 import { operationSchema, presentOperation } from "../../present/operation.ts";
 import { Problem } from "../../problems/problem.ts";
 import { quotaProblem } from "../../problems/quota.ts";
+import { getSchedule } from "../../resolve.ts";
 import { type Answer, defineRoute, type Reply } from "../../route.ts";
 import { filterOf, letterFields, ofScheduleField } from "./filters.ts";
 
@@ -85,6 +86,8 @@ async function decide(
 ): Promise<Reply> {
   const { dryRun, reason = null } = call.body;
   const { tenantId, actor } = caller;
+  // It is written down: a schedule of another tenant is as unknown as one that never was.
+  if (call.body.filter.scheduleId !== undefined) await getSchedule(context, caller, call.body.filter.scheduleId);
   const filter = await filterOf(context, caller, call.body.filter, "filter.");
   const estimate = await estimateLetters(context.authority, tenantId, kind, filter);
   const plan = presentLettersPlan(estimate, pacePerSecond);
