@@ -4,6 +4,7 @@
  */
 
 import { findRedisBinary, startRedis } from "../../src/app/embedded/redis.ts";
+import { SlotAccounts } from "../../src/domain/dispatch/slot-accounts.ts";
 import { connectHintRedis } from "../../src/hints/connection.ts";
 import { createConsumer } from "../../src/hints/consumer.ts";
 import { createPublisher, type PublishableRow } from "../../src/hints/publisher.ts";
@@ -23,7 +24,8 @@ await redis.start();
 const waker = createWaker({ redis, log });
 await waker.start();
 const publisher = createPublisher({ redis, clock, log });
-const classes = [{ class: "short", slots: 1_000_000 }];
+const accounts = new SlotAccounts({ slots: 1_000_000, reservedFraction: 0.1, now: () => clock.monotonic() });
+const classes = [{ class: "short", accounts }];
 const consumer = createConsumer({ redis, waker, clock, log, classes });
 await consumer.start();
 

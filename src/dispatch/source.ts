@@ -1,5 +1,6 @@
 import type { Authority } from "../authority/authority.ts";
 import { findDirectWork } from "../authority/dispatch/direct.ts";
+import type { SlotAccounts } from "../domain/dispatch/slot-accounts.ts";
 import type { Consumer } from "../hints/consumer.ts";
 import type { FetchedHint } from "../hints/queues.ts";
 
@@ -10,7 +11,7 @@ export type Hint = {
   tenantId: string;
   class: string;
   runCount: number;
-  /** Present when it came through Redis. */
+  /** Present when it came through Redis, which has counted it against its tenant's start rate. */
   fetched?: FetchedHint;
 };
 
@@ -43,27 +44,31 @@ export function redisSource(consumer: Consumer): Source {
       void consumer.acknowledge(hints.flatMap((hint) => (hint.fetched === undefined ? [] : [hint.fetched])));
     },
     abandon(hints) {
-      for (const { fetched } of hints) {
-        if (fetched !== undefined) consumer.ended(fetched.tenantId, fetched.class, fetched.runCount);
-      }
+      consumer.abandon(hints.flatMap((hint) => (hint.fetched === undefined ? [] : [hint.fetched])));
     },
   };
 }
 
 /** Straight from the outbox: while Redis does not answer, or where there is none. */
-export function directSource(authority: Authority): Source {
-  /** Calls so far, per class: tenants that are equal otherwise come first in turn. */
-  const turns = new Map<string, number>();
+export function directSource(authority: Authority, accounts: ReadonlyMap<string, SlotAccounts>): Source {
+  const giveBack = (hints: readonly Hint[]) => {
+    for (const hint of hints) {
+      if (hint.fetched === undefined) accounts.get(hint.class)!.hold(hint.tenantId, -hint.runCount);
+    }
+  };
   return {
     async take(class_, slots) {
-      const turn = turns.get(class_) ?? 0;
-      turns.set(class_, turn + 1);
-      const work = await findDirectWork(authority, class_, slots, turn);
+      const mine = accounts.get(class_)!;
+      const work = await findDirectWork(authority, class_, slots, mine);
+      for (const hint of work.hints) {
+        mine.hold(hint.tenantId, hint.runCount);
+        mine.charge(hint.tenantId, hint.runCount);
+      }
       const againAt = work.nextAt === null ? undefined : authority.clock.now() + (work.nextAt - work.nowAt);
       return { hints: work.hints.map((hint) => ({ ...hint, class: class_ })), againAt };
     },
-    acknowledge() {},
-    abandon() {},
+    acknowledge: giveBack,
+    abandon: giveBack,
   };
 }
 
@@ -71,7 +76,14 @@ export function directSource(authority: Authority): Source {
 export function eitherSource(redis: Source, direct: Source, available: () => boolean): Source {
   return {
     take: (class_, slots) => (available() ? redis : direct).take(class_, slots),
-    acknowledge: (hints) => redis.acknowledge(hints),
-    abandon: (hints) => redis.abandon(hints),
+    // Each knows its own.
+    acknowledge(hints) {
+      redis.acknowledge(hints);
+      direct.acknowledge(hints);
+    },
+    abandon(hints) {
+      redis.abandon(hints);
+      direct.abandon(hints);
+    },
   };
 }

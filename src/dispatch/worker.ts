@@ -1,6 +1,7 @@
 import type { Grant } from "../authority/attempts/grant.ts";
 import type { Authority } from "../authority/authority.ts";
 import { announceWorker, dismissWorker, forgetWorkers } from "../authority/dispatch/presence.ts";
+import type { SlotAccounts } from "../domain/dispatch/slot-accounts.ts";
 import { describeThrown } from "../handlers/outcome.ts";
 import type { JobRegistry } from "../handlers/registry.ts";
 import type { RunReader } from "../handlers/run-reader.ts";
@@ -29,16 +30,11 @@ export type WorkerOptions = {
   objects: ObjectStore;
   reader: RunReader;
   source: Source;
-  /** Slots per resource class. */
-  slots: Readonly<Record<string, number>>;
   claimLanes: number;
   /** How long running attempts may go on after stop was asked for. */
   graceMs: number;
-  /** Tells the fair picker what runs. */
-  fairness: {
-    started(tenantId: Uuid, class_: string, runs: number): void;
-    ended(tenantId: Uuid, class_: string, runs: number): void;
-  };
+  /** Whose the slots of each class are. */
+  accounts: ReadonlyMap<string, SlotAccounts>;
 };
 
 export type Worker = Service & {
@@ -57,10 +53,10 @@ const ABORT_GRACE_MS = 5_000;
  * without spending its retry budget; reports are out; heartbeats last.
  */
 export function createWorker(options: WorkerOptions): Worker {
-  const { authority, source, fairness } = options;
+  const { authority, source, accounts } = options;
   const { clock, log, metrics } = authority;
   const held = createHeldAttempts();
-  const slots = createSlots(options.slots);
+  const slots = createSlots(Object.fromEntries([...accounts].map(([class_, one]) => [class_, one.slots])));
   const ending = new AbortController();
   const reports = createReports(authority, ending.signal);
   const heartbeats = createHeartbeats({ authority: options.heartbeatAuthority, held, ending: ending.signal });
@@ -112,13 +108,13 @@ export function createWorker(options: WorkerOptions): Worker {
       };
       held.add(attempt);
       slots.take(grant.class, 1);
-      fairness.started(grant.tenantId, grant.class, 1);
+      accounts.get(grant.class)!.hold(grant.tenantId, 1);
       void runAttempt(tools, attempt)
         // It says that it never rejects; should it be wrong, one attempt is lost and not the process.
         .catch((error) => log.error({ reason: describeThrown(error) }, "an attempt was lost; its lease will end it"))
         .finally(() => {
           held.remove(attempt);
-          fairness.ended(grant.tenantId, grant.class, 1);
+          accounts.get(grant.class)!.hold(grant.tenantId, -1);
           slots.giveBack(grant.class, 1);
         });
     }

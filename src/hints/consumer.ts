@@ -1,3 +1,4 @@
+import type { SlotAccounts } from "../domain/dispatch/slot-accounts.ts";
 import type { Clock, Timer } from "../kernel/clock.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { Log } from "../kernel/log.ts";
@@ -15,11 +16,8 @@ export type ConsumerOptions = {
   waker: Waker;
   clock: Clock;
   log: Log;
-  /** What this worker process serves. */
-  classes: readonly { class: string; slots: number }[];
-  weightOf?: (tenantId: string) => number;
-  /** Part of a class's slots that tenants at or above their share never take. Default 0.1. */
-  reservedFraction?: number;
+  /** What this worker process serves, and whose its slots are. */
+  classes: readonly { class: string; accounts: SlotAccounts }[];
   /** Pause between two looks at the ready set when no wake-up comes. Default 1,000 ms. */
   lookEveryMs?: number;
   /** Lanes (tenant × class) remembered per class. Default 20,000. */
@@ -41,9 +39,11 @@ export type Consumer = Service & {
   onReady(class_: string, callback: () => void): () => void;
   /** Tenants with published rows, from PostgreSQL: their queues are looked at again, whatever Redis said. */
   remind(class_: string, tenantIds: Iterable<string>): void;
-  /** So many runs of this tenant took a slot / gave it back. Call `started` before `acknowledge`. */
-  started(tenantId: string, class_: string, runs: number): void;
-  ended(tenantId: string, class_: string, runs: number): void;
+  /**
+   * These will not come back through `acknowledge`: nobody knows whether they were claimed. Whoever takes a run counts
+   * it with the accounts before its hint is acknowledged.
+   */
+  abandon(hints: readonly FetchedHint[]): void;
 };
 
 // Under a full load of lane 0 and 1, every 20th hint of a queue is still one of lane 2: the 5 % of the design.
@@ -51,20 +51,26 @@ const LIFT_EVERY = 20;
 const FULL_LOOK_EVERY = 30;
 
 export function createConsumer(options: ConsumerOptions): Consumer {
-  const { redis, waker, clock, log, weightOf = () => 1, reservedFraction = 0.1, lookEveryMs = 1_000 } = options;
+  const { redis, waker, clock, log, lookEveryMs = 1_000 } = options;
   const capacity = options.capacity ?? 20_000;
   const queues = new HintQueues(redis, capacity);
   const acknowledger = createAcknowledger({ redis, queues, log });
-  const classes = new Map(options.classes.map((one) => [one.class, openClass(one.class, one.slots)]));
+  const classes = new Map(options.classes.map((one) => [one.class, openClass(one.accounts)]));
   const unsubscribes: (() => void)[] = [];
   let timer: Timer | undefined;
   let running = false;
   let looks = 0;
   let looking: Promise<void> | undefined;
 
-  function openClass(class_: string, slots: number) {
-    const pool = new LanePool({ class: class_, slots, reservedFraction, weightOf, capacity });
-    return { pool, callbacks: new Set<() => void>(), mayHaveNews: true, limitTimer: undefined as Timer | undefined };
+  function openClass(accounts: SlotAccounts) {
+    const pool = new LanePool({ accounts, capacity });
+    return {
+      pool,
+      accounts,
+      callbacks: new Set<() => void>(),
+      mayHaveNews: true,
+      limitTimer: undefined as Timer | undefined,
+    };
   }
 
   function classOf(class_: string) {
@@ -138,6 +144,10 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     });
   }
 
+  function giveBack(hints: readonly FetchedHint[]): void {
+    for (const hint of hints) classOf(hint.class).accounts.hold(hint.tenantId, -hint.runCount);
+  }
+
   async function fetch(class_: string, wanted: number): Promise<FetchedHint[]> {
     const one = classOf(class_);
     if (!redis.health().available) return [];
@@ -188,7 +198,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     name: "hint-consumer",
     fetch,
     async acknowledge(hints) {
-      for (const hint of hints) classOf(hint.class).pool.hold(hint.tenantId, -hint.runCount);
+      giveBack(hints);
       await acknowledger.acknowledge(hints);
     },
     onReady(class_, callback) {
@@ -201,8 +211,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       for (const tenantId of tenantIds) pool.remind(tenantId);
       if (pool.hasReady()) announce(class_);
     },
-    started: (tenantId, class_, runs) => classOf(class_).pool.hold(tenantId, runs),
-    ended: (tenantId, class_, runs) => classOf(class_).pool.hold(tenantId, -runs),
+    abandon: giveBack,
     async start() {
       if (running) return;
       running = true;

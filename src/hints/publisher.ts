@@ -32,9 +32,14 @@ export type Publisher = {
    * unmarked; some of them may exist in Redis nevertheless, which the claim makes harmless.
    */
   publish<Row extends PublishableRow>(rows: readonly Row[]): Promise<PublishResult<Row>>;
-  /** Start rates of tenants' queues (undefined: none). Written together with the next publish to each queue. */
-  setRateLimits(rates: Iterable<LaneRate>): void;
+  /**
+   * Start rates of tenants' queues (undefined: none). What changed is written at once, or with the next call if Redis
+   * does not take it; and whatever there is with each publish to a queue. Never rejects.
+   */
+  setRateLimits(rates: Iterable<LaneRate>): Promise<void>;
 };
+
+type Pipeline = ReturnType<Awaited<RedisQueueBackend["client"]>["pipeline"]>;
 
 const ROWS_PER_PIPELINE = 500;
 const FORGET_EVERY_MS = 600_000;
@@ -75,11 +80,7 @@ export function createPublisher(options: { redis: HintRedis; clock: Clock; log: 
       const queueKeys = keys.getKeys(queue);
       queues.set(queue, queueKeys);
       tenantsByClass.set(row.class, (tenantsByClass.get(row.class) ?? new Set()).add(row.tenantId));
-      const meta = limits.metaFor(queue);
-      if (meta === undefined) continue;
-      pipeline.hset(queueKeys.meta!, meta.set);
-      length += 1;
-      if (meta.remove.length > 0) push("hdel", [queueKeys.meta!, ...meta.remove]);
+      length += tell(pipeline, queue, queueKeys);
     }
     const firstRow = length;
     const timestamp = clock.now();
@@ -111,6 +112,27 @@ export function createPublisher(options: { redis: HintRedis; clock: Clock; log: 
     const error = replies.find(([one]) => one)?.[0];
     if (error) throwIfUnreachable(error, result);
     return result;
+  }
+
+  /** Writes what is to be said to a queue; answers how many commands that takes. */
+  function tell(pipeline: Pipeline, queue: string, { meta: key }: KeysMap): number {
+    const meta = limits.metaFor(queue);
+    if (meta === undefined) return 0;
+    pipeline.hset(key!, meta.set);
+    if (meta.remove.length === 0) return 1;
+    pipeline.runCommand("hdel", [key!, ...meta.remove]);
+    return 2;
+  }
+
+  /** Hints that stand in a queue are held to its new limit at once, not from its next publish on. */
+  async function tellChanges(queues: readonly string[]): Promise<void> {
+    const backend = await redis.backend();
+    const pipeline = (await backend.client).pipeline();
+    for (const queue of queues) tell(pipeline, queue, keys.getKeys(queue));
+    const replies = (await pipeline.exec()) as [Error | null, unknown][];
+    const error = replies.find(([one]) => one)?.[0];
+    if (error) throw error;
+    limits.confirm(queues);
   }
 
   function throwIfUnreachable(error: Error, result: PublishResult<PublishableRow>): void {
@@ -154,8 +176,17 @@ export function createPublisher(options: { redis: HintRedis; clock: Clock; log: 
       if (result.published.length > 0) await forgetOldTenants(result.published);
       return result;
     },
-    setRateLimits(rates) {
+    async setRateLimits(rates) {
       for (const { tenantId, class: class_, rate } of rates) limits.set(queueName(tenantId, class_), rate);
+      const changed = limits.changed();
+      for (let at = 0; at < changed.length && redis.health().available; at += ROWS_PER_PIPELINE) {
+        try {
+          await tellChanges(changed.slice(at, at + ROWS_PER_PIPELINE));
+        } catch (error) {
+          log.warn({ error: messageOf(error) }, "Changed start rates could not be written");
+          return redis.suspect();
+        }
+      }
     },
   };
 }

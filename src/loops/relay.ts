@@ -1,5 +1,5 @@
 import type { Authority } from "../authority/authority.ts";
-import { hasWaitingRows, publishOutbox } from "../authority/dispatch/publish.ts";
+import { hasPublishedRows, hasWaitingRows, publishOutbox } from "../authority/dispatch/publish.ts";
 import type { Pass } from "../kernel/loop.ts";
 import type { PublishMarked } from "./publish-marked.ts";
 import type { Windows } from "./windows.ts";
@@ -37,7 +37,11 @@ export function createRelay(options: {
       if (!redis.available()) return { did: 0, more: false };
       // Before the time it asked for: it was woken by news, and there may be more of it.
       const woken = authority.clock.now() < askedForAt - TIMER_SLACK_MS;
-      if (quiet && !(await hasWaitingRows(authority))) return { did: 0, more: false };
+      if (quiet && !(await hasWaitingRows(authority))) {
+        // What stands in Redis must hear of a start rate that was changed.
+        if (await hasPublishedRows(authority)) await windows.refresh();
+        return { did: 0, more: false };
+      }
       await windows.refresh();
       const publication = await publishOutbox(authority, windows.slots);
       quiet = publication.held === 0 && publication.rows.length === 0 && publication.nextAt === null;

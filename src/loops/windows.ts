@@ -30,8 +30,8 @@ function plus(a: Standing = NONE, b: Standing): Standing {
 
 export type RedisSide = {
   available(): boolean;
-  /** Hears every lane's start rate at each look; the publisher writes what changed with its next publish. */
-  setRateLimits?(rates: readonly LaneRate[]): void;
+  /** Hears every lane's start rate at each look. Never rejects. */
+  setRateLimits?(rates: readonly LaneRate[]): Promise<void>;
 };
 
 export function createWindows(authority: Authority, redis: RedisSide): Windows {
@@ -57,13 +57,14 @@ export function createWindows(authority: Authority, redis: RedisSide): Windows {
       // A lane whose limits were removed has left the view; Redis must hear that its rate is gone.
       const freed = [...limits].flatMap(([key, lane]) => (view.limits.has(key) ? [] : [{ ...lane, startRate: null }]));
       ({ slots, p95, limits } = view);
-      redis.setRateLimits?.([...limits.values(), ...freed].map(toLaneRate));
       published = new Map();
       totals = new Map();
       for (const [key, { class: class_, runs, late }] of view.published) {
         published.set(key, { runs, late });
         totals.set(class_, plus(totals.get(class_), { runs, late }));
       }
+      // A copy has no say in what may be its original's Redis.
+      if (isRecorded) await redis.setRateLimits?.([...limits.values(), ...freed].map(toLaneRate));
     },
     sizeOf(tenantId, class_) {
       const limit = limits.get(keyOf(tenantId, class_));

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Authority } from "../../src/authority/authority.ts";
 import { findDirectWork } from "../../src/authority/dispatch/direct.ts";
 import { publishOutbox } from "../../src/authority/dispatch/publish.ts";
+import { SlotAccounts } from "../../src/domain/dispatch/slot-accounts.ts";
 import type { Uuid } from "../../src/kernel/ids.ts";
 import { dueSchedule } from "../support/system.ts";
 import { createWorld, type World } from "../support/world.ts";
@@ -22,6 +23,10 @@ async function tenantWith(runs: number, tenantId: Uuid): Promise<Uuid> {
   return tenantId;
 }
 
+function accountsOf(slots: number, reservedFraction = 0): SlotAccounts {
+  return new SlotAccounts({ slots, reservedFraction, now: () => 0 });
+}
+
 /** Slots that free up one by one: takes a hint, claims it, and completes the run or lets it run on. */
 async function serve(
   slots: number,
@@ -30,8 +35,13 @@ async function serve(
 ): Promise<{ tenants: Uuid[]; rows: bigint[] }> {
   const tenants: Uuid[] = [];
   const rows: bigint[] = [];
+  const accounts = accountsOf(1_000);
   for (let turn = 0; turn < slots; turn++) {
-    const { hints } = await findDirectWork(authority, "short", 1, turn);
+    const { hints } = await findDirectWork(authority, "short", 1, accounts);
+    for (const { tenantId, runCount } of hints) {
+      accounts.charge(tenantId, runCount);
+      if (after === "runs on") accounts.hold(tenantId, runCount);
+    }
     tenants.push(...hints.map((hint) => hint.tenantId));
     rows.push(...hints.map((hint) => hint.rowId));
     const { grants } = await world.claim(rows.slice(-1), { slots: 1 });
@@ -62,7 +72,7 @@ test("without Redis, slots that free up go to whoever holds the fewest for its w
 test("many slots are dealt level, and what a short backlog leaves goes to the long one", async () => {
   const long = await tenantWith(30, world.tenantId);
   const short = await tenantWith(3, await world.newTenant("initech"));
-  const { hints } = await findDirectWork(world.authority, "short", 10, 0);
+  const { hints } = await findDirectWork(world.authority, "short", 10, accountsOf(10));
   const tenants = hints.map((hint) => hint.tenantId);
   expect(countOf(tenants, short)).toBe(3);
   expect(countOf(tenants, long)).toBe(7);

@@ -78,7 +78,7 @@ test("Redis hears of a start rate, and that it is gone", async () => {
     { ...world.authority, clock },
     {
       available: () => true,
-      setRateLimits: (rates) => heard.push(rates.map((lane) => lane.rate)),
+      setRateLimits: async (rates) => void heard.push(rates.map((lane) => lane.rate)),
     },
   );
   await set({ startRatePerSecond: 7 });

@@ -55,7 +55,8 @@ if (redisAvailable) {
     });
 
     it("twice the weight, twice the slots", async () => {
-      const worker = await world.worker({ weightOf: (tenant) => (tenant === tenantId(1) ? 2 : 1) });
+      const worker = await world.worker();
+      worker.accounts.weighAll(new Map([[tenantId(1), 2]]));
       await world.publisher.publish([...world.rows(1, 100), ...world.rows(2, 100)]);
       const hints = [];
       while (hints.length < 60) hints.push(...(await worker.fetch("short", 10)));
@@ -63,11 +64,11 @@ if (redisAvailable) {
     });
 
     it("long runs that hold borrowed slots leave room for who comes next", async () => {
-      const worker = await world.worker({ classes: [{ class: "short", slots: 20 }], reservedFraction: 0.2 });
+      const worker = await world.worker({ slots: 20, reservedFraction: 0.2 });
       await world.publisher.publish([...world.rows(1, 100), ...world.rows(2, 1)]);
       const first = await worker.fetch("short", 20);
       expect(countByTenant(first)).toEqual({ [tenantId(1)]: 15, [tenantId(2)]: 1 });
-      for (const hint of first) worker.started(hint.tenantId, "short", 1);
+      for (const hint of first) worker.accounts.hold(hint.tenantId, 1);
       await worker.acknowledge(first);
 
       await world.publisher.publish(world.rows(2, 4));
@@ -75,15 +76,15 @@ if (redisAvailable) {
     });
 
     it("slots of fetched hints are held until they are acknowledged, those of runs until they end", async () => {
-      const worker = await world.worker({ classes: [{ class: "short", slots: 10 }] });
+      const worker = await world.worker({ slots: 10 });
       await world.publisher.publish(world.rows(1, 30));
       const first = await worker.fetch("short", 30);
       expect(first).toHaveLength(10);
       expect(await worker.fetch("short", 30)).toEqual([]);
-      worker.started(tenantId(1), "short", 4);
+      worker.accounts.hold(tenantId(1), 4);
       await worker.acknowledge(first);
       expect(await worker.fetch("short", 30)).toHaveLength(6);
-      worker.ended(tenantId(1), "short", 4);
+      worker.accounts.hold(tenantId(1), -4);
       expect(await worker.fetch("short", 30)).toHaveLength(4);
     });
 
@@ -131,7 +132,7 @@ if (redisAvailable) {
     });
 
     it("two thousand queues are served through one connection, none left out", async () => {
-      const worker = await world.worker({ classes: [{ class: "short", slots: 5_000 }] });
+      const worker = await world.worker({ slots: 5_000 });
       const rows = Array.from({ length: 2_000 }, (_, n) => world.rows(n, 2)).flat();
       const clientsBefore = String(await world.redis.client.client("LIST")).split("\n").length;
       await world.publisher.publish(rows);

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { SlotAccounts } from "../../src/domain/dispatch/slot-accounts.ts";
 import { LanePool } from "../../src/hints/lanes.ts";
 
-const openPool = (more: Partial<LanePool["options"]> = {}) =>
-  new LanePool({ class: "short", slots: 10_000, reservedFraction: 0, weightOf: () => 1, capacity: 5_000, ...more });
+const openPool = ({ slots = 10_000, capacity = 5_000 } = {}) =>
+  new LanePool({ accounts: new SlotAccounts({ slots, reservedFraction: 0, now: () => 0 }), capacity });
 
 describe("lanes of a worker", () => {
   it("a queue seen empty is skipped until something is published to it", () => {
@@ -58,7 +59,7 @@ describe("lanes of a worker", () => {
     pool.published("a", 1);
     const [first] = pool.pick(1);
     pool.delivered(first!, [8]);
-    expect(pool.inUse("a")).toBe(8);
+    expect(pool.options.accounts.inUse("a")).toBe(8);
     expect(pool.pick(24)).toMatchObject([{ hints: 3, held: 24 }]);
     expect(pool.pick(24)).toEqual([]);
   });

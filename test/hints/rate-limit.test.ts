@@ -22,7 +22,7 @@ if (redisAvailable) {
     });
 
     it("a limited queue gives no more than its rate, and is asked again when its window is over", async () => {
-      world.publisher.setRateLimits([rate(4, 500)]);
+      await world.publisher.setRateLimits([rate(4, 500)]);
       const worker = await world.worker({ lookEveryMs: 60_000 });
       await world.publisher.publish([...world.rows(1, 10), ...world.rows(2, 10)]);
       const woken = new Promise<void>((resolve) => void worker.onReady("short", resolve));
@@ -41,7 +41,7 @@ if (redisAvailable) {
     });
 
     it("after FLUSHALL the limit is in force with the very next publish", async () => {
-      world.publisher.setRateLimits([rate(2, 60_000)]);
+      await world.publisher.setRateLimits([rate(2, 60_000)]);
       await world.publisher.publish(world.rows(1, 5));
       await world.redis.client.flushall();
       await world.publisher.publish(world.rows(1, 5));
@@ -50,7 +50,7 @@ if (redisAvailable) {
     });
 
     it("a limit that was lifted while this relay was away is gone with its first publish", async () => {
-      world.publisher.setRateLimits([rate(1, 60_000)]);
+      await world.publisher.setRateLimits([rate(1, 60_000)]);
       await world.publisher.publish(world.rows(1, 1));
       const other = await startHintWorld(server);
       await other.publisher.publish(world.rows(1, 5));
@@ -60,13 +60,13 @@ if (redisAvailable) {
     });
 
     it("a changed limit counts from the next publish on", async () => {
-      world.publisher.setRateLimits([rate(1, 60_000)]);
+      await world.publisher.setRateLimits([rate(1, 60_000)]);
       await world.publisher.publish(world.rows(1, 3));
-      world.publisher.setRateLimits([rate(3, 60_000)]);
+      await world.publisher.setRateLimits([rate(3, 60_000)]);
       await world.publisher.publish(world.rows(1, 3));
       const worker = await world.worker();
       expect(await worker.fetch("short", 10)).toHaveLength(3);
-      world.publisher.setRateLimits([{ tenantId: tenantId(1), class: "short", rate: undefined }]);
+      await world.publisher.setRateLimits([{ tenantId: tenantId(1), class: "short", rate: undefined }]);
       await world.publisher.publish(world.rows(1, 1));
       worker.remind("short", [tenantId(1)]);
       await systemClock.sleep(0);
@@ -74,8 +74,41 @@ if (redisAvailable) {
       expect(await other.fetch("short", 10)).toHaveLength(4);
     });
 
-    it("nonsense is refused", () => {
-      expect(() => world.publisher.setRateLimits([rate(0, 1_000)])).toThrow(/at least 1/);
+    it("a change holds at once for hints that stand there already: set, raised, lowered, removed", async () => {
+      // Each step is fetched by a worker that has not heard of a limit yet, so what it gets is Redis' own answer.
+      const fetched = async () => (await (await world.worker()).fetch("short", 30)).length;
+      await world.publisher.publish(world.rows(1, 30));
+      await world.publisher.setRateLimits([rate(2, 60_000)]);
+      expect(await fetched()).toBe(2);
+      await world.publisher.setRateLimits([rate(7, 60_000)]);
+      expect(await fetched()).toBe(5);
+      await world.publisher.setRateLimits([rate(3, 60_000)]);
+      expect(await fetched()).toBe(0);
+      await world.publisher.setRateLimits([{ tenantId: tenantId(1), class: "short", rate: undefined }]);
+      expect(await fetched()).toBe(23);
+    });
+
+    it("after FLUSHALL a change is as good as a publish: what was told before is told again", async () => {
+      await world.publisher.setRateLimits([rate(2, 60_000)]);
+      await world.publisher.publish(world.rows(1, 5));
+      await world.redis.client.flushall();
+      await world.publisher.setRateLimits([rate(4, 60_000)]);
+      await world.publisher.publish(world.rows(1, 9));
+      const worker = await world.worker();
+      expect(await worker.fetch("short", 30)).toHaveLength(4);
+    });
+
+    it("a limit that is set again and again, unchanged, is written once", async () => {
+      await world.publisher.setRateLimits([rate(2, 60_000)]);
+      const key = `${world.redis.names.prefix}:{${tenantId(1)}.short}:meta`;
+      expect(await world.redis.client.hget(key, "max")).toBe("2");
+      await world.redis.client.del(key);
+      await world.publisher.setRateLimits([rate(2, 60_000)]);
+      expect(await world.redis.client.exists(key)).toBe(0);
+    });
+
+    it("nonsense is refused", async () => {
+      await expect(world.publisher.setRateLimits([rate(0, 1_000)])).rejects.toThrow(/at least 1/);
     });
   });
 }

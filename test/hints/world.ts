@@ -1,3 +1,4 @@
+import { SlotAccounts } from "../../src/domain/dispatch/slot-accounts.ts";
 import { connectHintRedis, type HintRedis } from "../../src/hints/connection.ts";
 import { type Consumer, type ConsumerOptions, createConsumer } from "../../src/hints/consumer.ts";
 import { hintJobId } from "../../src/hints/names.ts";
@@ -8,13 +9,18 @@ import { silentLog } from "../../src/kernel/log.ts";
 import type { Service } from "../../src/kernel/service.ts";
 import { stopAll } from "../../src/kernel/service.ts";
 
+export type WorkerOptions = Pick<Partial<ConsumerOptions>, "lookEveryMs" | "capacity"> & {
+  slots?: number;
+  reservedFraction?: number;
+};
+
 /** A relay and workers on one Redis. */
 export type HintWorld = {
   redis: HintRedis;
   waker: Waker;
   publisher: Publisher;
   /** A worker process: connection, subscriber and consumer of its own. */
-  worker(options?: Partial<ConsumerOptions>): Promise<Consumer>;
+  worker(options?: WorkerOptions): Promise<Consumer & { accounts: SlotAccounts }>;
   /** `count` rows of one tenant with fresh ids. */
   rows(tenant: number, count: number, more?: Partial<PublishableRow>): PublishableRow[];
   stop(): Promise<void>;
@@ -50,13 +56,14 @@ export async function startHintWorld(
     redis,
     waker,
     publisher: createPublisher({ redis, clock, log }),
-    async worker(options = {}) {
+    async worker({ slots = 1_000, reservedFraction = 0.1, ...options } = {}) {
       const own = await open();
-      const classes = [{ class: "short", slots: 1_000 }];
+      const accounts = new SlotAccounts({ slots, reservedFraction, now: () => clock.monotonic() });
+      const classes = [{ class: "short", accounts }];
       const consumer = createConsumer({ ...own, clock, log, classes, lookEveryMs: 100, ...options });
       services.push(consumer);
       await consumer.start();
-      return consumer;
+      return { ...consumer, accounts };
     },
     rows: (tenant, count, more = {}) =>
       Array.from({ length: count }, () => ({

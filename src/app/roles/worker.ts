@@ -1,6 +1,7 @@
 import { directSource, eitherSource, redisSource, type Source } from "../../dispatch/source.ts";
 import { createWorker } from "../../dispatch/worker.ts";
 import { CLASSES } from "../../domain/definition.ts";
+import { SlotAccounts } from "../../domain/dispatch/slot-accounts.ts";
 import type { JobRegistry } from "../../handlers/registry.ts";
 import { createConsumer } from "../../hints/consumer.ts";
 import { createLoop } from "../../kernel/loop.ts";
@@ -13,16 +14,25 @@ import { createStrayFaults } from "../stray-faults.ts";
 
 /** Wake-ups tell of news at once; this is how long a lost one may cost. */
 const LOOK_EVERY_MS = 2_000;
+/** Part of a class's slots that tenants at or above their share never take. */
+const RESERVED_FRACTION = 0.1;
 
 /** Runs attempts. */
 export function workerRole(core: Core, registry: JobRegistry): Service[] {
   const { authority, config, redis, clock, log } = core;
-  const slots: Record<string, number> = {
+  const slots = {
     short: config.PUNCTUAL_SLOTS_SHORT,
     long: config.PUNCTUAL_SLOTS_LONG,
     memory: config.PUNCTUAL_SLOTS_MEMORY,
   };
-  const served = CLASSES.filter((class_) => slots[class_]! > 0);
+  const served = CLASSES.filter((class_) => slots[class_] > 0);
+  // One of each class for both ways that hints come: what happens to Redis does not change who has had how much.
+  const accounts = new Map(
+    served.map((class_) => [
+      class_,
+      new SlotAccounts({ slots: slots[class_], reservedFraction: RESERVED_FRACTION, now: () => clock.monotonic() }),
+    ]),
+  );
   const consumer =
     redis === undefined
       ? undefined
@@ -31,10 +41,10 @@ export function workerRole(core: Core, registry: JobRegistry): Service[] {
           waker: redis.waker,
           clock,
           log,
-          classes: served.map((class_) => ({ class: class_, slots: slots[class_]! })),
+          classes: [...accounts].map(([class_, mine]) => ({ class: class_, accounts: mine })),
           lookEveryMs: LOOK_EVERY_MS,
         });
-  const direct = directSource(authority);
+  const direct = directSource(authority, accounts);
   const source: Source =
     consumer === undefined ? direct : eitherSource(redisSource(consumer), direct, core.redisAvailable);
   const worker = createWorker({
@@ -47,10 +57,9 @@ export function workerRole(core: Core, registry: JobRegistry): Service[] {
     objects: core.objects,
     reader: { runsBetween: (tenantId, fromAt, toAt) => runsBetween(core.db, tenantId, fromAt, toAt) },
     source,
-    slots,
+    accounts,
     claimLanes: 1,
     graceMs: config.PUNCTUAL_GRACE_MS,
-    fairness: consumer ?? { started() {}, ended() {} },
   });
   for (const class_ of served) {
     consumer?.onReady(class_, () => worker.wake(class_));
@@ -61,6 +70,6 @@ export function workerRole(core: Core, registry: JobRegistry): Service[] {
   // First, so that it is stopped last.
   const strays = createStrayFaults(log);
   if (consumer === undefined) return [strays, objectsReady(core), worker];
-  const reminder = createReminder({ authority, consumer, redis: { available: core.redisAvailable }, classes: served });
+  const reminder = createReminder({ authority, consumer, redis: { available: core.redisAvailable }, accounts });
   return [strays, objectsReady(core), consumer, createLoop(reminder, core), worker];
 }

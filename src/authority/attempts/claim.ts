@@ -14,6 +14,7 @@ import { type ClaimableRun, lockClaimable, readLiveRuns } from "../../store/rows
 import {
   addUsage,
   countLanes,
+  countStarts,
   type LaneKey,
   laneKey,
   lockUsage,
@@ -27,10 +28,16 @@ import { readServer } from "../server.ts";
 import { type Departure, depart } from "./depart.ts";
 import { type AttemptIdentity, type Grant, toGrants } from "./grant.ts";
 import { type PutBack, putBack } from "./put-back.ts";
+import { createRateGate } from "./rate-gate.ts";
 import { isTold } from "./tell-ends.ts";
 
 /** One hint that a worker fetched, or one outbox row taken directly. */
-export type HintRef = { rowId: bigint; epoch: number };
+export type HintRef = {
+  rowId: bigint;
+  epoch: number;
+  /** It came through Redis, which let one start of its tenant go; a row taken directly is held to the rate here. */
+  fetched?: unknown;
+};
 
 export type ClaimRequest = {
   claimId: Uuid;
@@ -51,8 +58,8 @@ export type ClaimOutcome = {
 /**
  * Turns hints into attempts.
  * Locks   outbox rows and live runs, skipping what others hold; blocked siblings if a run ends here; usage last.
- * Time    authority time and fences, read after every lock that decides; the usage of lanes without a limit is counted
- *         later and decides nothing.
+ * Time    authority time and fences, read after every lock that decides; the usage of lanes without limit and rate is
+ *         counted later and decides nothing.
  * Writes  outbox (rows deleted, what does not fit put back), live_run, attempt, usage.
  * Replay  a repeat of the claim waits for its outbox rows, then finds its claim id: the same grants.
  */
@@ -91,15 +98,17 @@ export async function claimRuns(authority: Authority, request: ClaimRequest): Pr
     const server = await readServer(tx, live.size);
     const nowAt = server.now;
     // Row numbers repeat after a restore: a hint of another epoch names some other row.
-    const epochs = new Map(request.hints.map((hint) => [hint.rowId, hint.epoch]));
-    const rows = locked.filter((row) => epochs.get(row.id) === server.epoch);
+    const hints = new Map(request.hints.map((hint) => [hint.rowId, hint]));
+    const rows = locked.filter((row) => hints.get(row.id)?.epoch === server.epoch);
     const settled = new Set(ended.map((one) => one.run.id));
 
     const slots = new Map(Object.entries(request.slots));
     const granted: ClaimableRun[] = [];
     const back: PutBack[] = [];
+    const rates = createRateGate(nowAt);
     for (const row of rows) {
       const lane = usage.lanes.get(laneKey({ tenantId: row.tenant_id, class: row.class }))!;
+      const rate = rates.of(lane, hints.get(row.id)!.fetched !== undefined);
       for (const id of row.runs) {
         const run = live.get(id);
         if (run === undefined) {
@@ -115,11 +124,14 @@ export async function claimRuns(authority: Authority, request: ClaimRequest): Pr
         } else if (decision !== "claim") counts.gone++;
         else if (lane.max_running !== null && lane.running >= lane.max_running) {
           back.push({ row, runId: id, availableAt: row.available_at, heldBy: "tenant-limit" });
+        } else if (rate.room <= 0) {
+          back.push({ row, runId: id, availableAt: rate.againAt ?? row.available_at, heldBy: "rate" });
         } else if ((slots.get(run.class) ?? 0) <= 0) {
           back.push({ row, runId: id, availableAt: row.available_at, heldBy: undefined });
         } else {
           slots.set(run.class, slots.get(run.class)! - 1);
           lane.running++;
+          rate.start();
           granted.push(run);
           // A run may be named twice in one batch; the second name finds nothing.
           live.delete(id);
@@ -142,9 +154,10 @@ export async function claimRuns(authority: Authority, request: ClaimRequest): Pr
       await insertAttempts(tx, grants, { claimId: request.claimId, worker: request.worker, nowAt });
     }
     await putBack(tx, back, usage.lanes, nowAt);
+    await countStarts(tx, rates.windows());
     const counted = await addUsage(tx, countLanes(granted, 1));
     // A limit set since our plain read: look again, this time under the lock.
-    if (!usage.limited && [...counted.values()].some((lane) => lane.max_running !== null)) lookAgain();
+    if (!usage.limited && [...counted.values()].some(isLimited)) lookAgain();
     await authority.faults.reach("claim:written");
     counts.claimed = granted.length;
     counts["put-back"] = back.length;
@@ -181,8 +194,15 @@ async function readLanes(
   lanes: readonly LaneKey[],
 ): Promise<{ lanes: Map<string, Usage>; limited: boolean }> {
   const seen = await readUsage(tx, lanes);
-  const unlimited = lanes.every((lane) => seen.get(laneKey(lane))?.max_running === null);
+  const unlimited = lanes.every((lane) => {
+    const usage = seen.get(laneKey(lane));
+    return usage !== undefined && !isLimited(usage);
+  });
   return unlimited ? { lanes: seen, limited: false } : { lanes: await lockUsage(tx, lanes), limited: true };
+}
+
+function isLimited(lane: Usage): boolean {
+  return lane.max_running !== null || lane.start_rate_per_second !== null;
 }
 
 /** Locks the outbox rows of hints; tells rows that somebody else holds from rows that are gone. */

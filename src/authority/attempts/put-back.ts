@@ -41,6 +41,7 @@ export async function putBack(
     rows.map((row) => ({ ...row, published: false })),
     nowAt,
   );
-  const limited = runs.filter((one) => one.heldBy === "tenant-limit").map((one) => one.runId);
-  if (limited.length > 0) await tx.query(MARK_HELD, [limited, "tenant-limit"]);
+  for (const [heldBy, some] of Map.groupBy(runs, (one) => one.heldBy)) {
+    if (heldBy !== undefined) await tx.query(MARK_HELD, [some.map((one) => one.runId), heldBy]);
+  }
 }

@@ -1,4 +1,5 @@
-import { type Contender, shareOut } from "../../domain/dispatch/fairness.ts";
+import type { SlotAccounts } from "../../domain/dispatch/slot-accounts.ts";
+import { roomInWindow } from "../../domain/dispatch/start-rate.ts";
 import { lateRoom } from "../../domain/dispatch/window.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
@@ -15,31 +16,36 @@ import { readServer } from "../server.ts";
 export type DirectWork = {
   hints: { rowId: bigint; epoch: number; tenantId: Uuid; runCount: number }[];
   nowAt: Instant;
-  /** When the next row that waits for its time may start. */
+  /** When the next row that waits for its time, or for its tenant's next second, may start. */
   nextAt: Instant | null;
 };
 
 /** Rows read for each slot: a lane may turn out shorter than its share, then the others fill in. */
 const ROWS_PER_SLOT = 4;
 
+type OpenLane = WaitingLane & { room: number };
+
 /**
- * Work straight from the outbox, for when Redis does not answer or is not there: the same rows, the same claim. The
- * slots go to the tenants that hold the fewest for their weight; where they hold equally much, `turn`, which counts
- * the caller's calls, moves who comes first. Read without locks; two workers that take the same row meet in the claim.
+ * Work straight from the outbox, for when Redis does not answer or is not there: the same rows, the same claim, and the
+ * same accounts of the worker's slots decide whose turn it is. Read without locks; two workers that take the same row
+ * meet in the claim, which also holds limits and start rates exactly.
  */
 export async function findDirectWork(
   authority: Authority,
   class_: string,
   slots: number,
-  turn: number,
+  accounts: SlotAccounts,
 ): Promise<DirectWork> {
   const { db } = authority;
   const lanes = (await findWaitingLanes(db)).filter((lane) => lane.class === class_);
   if (lanes.length === 0) return { hints: [], nowAt: authority.clock.now(), nextAt: null };
   const server = await readServer(db, 0);
-  const { due, nextAt } = divideByTime(lanes, server.now);
+  const { due, nextAt: nextDueAt } = divideByTime(lanes, server.now);
+  for (const lane of due) accounts.weigh(lane.tenant_id, lane.weight);
+  const { open, nextAt: nextRoomAt } = underTheirRates(due, server.now);
+  const nextAt = earlier(nextDueAt, nextRoomAt);
   // Every lane here has a row, so no more lanes than slots are needed.
-  const first = inTurn(due, turn).slice(0, slots);
+  const first = inTurn(open, accounts).slice(0, slots);
   if (first.length === 0) return { hints: [], nowAt: server.now, nextAt };
 
   const each = Math.ceil((ROWS_PER_SLOT * slots) / first.length);
@@ -47,11 +53,11 @@ export async function findDirectWork(
   const rows = await findDispatchable(
     db,
     first.map((lane) => {
-      const rows = Math.min(each, roomUnder(lane));
+      const rows = Math.min(each, lane.room);
       return { tenantId: lane.tenant_id, class: class_, rows, late: rows, lateFirst: lateFirst() };
     }),
   );
-  const hints = deal(first, rows, slots).map((row) => ({
+  const hints = deal(first, rows, slots, accounts).map((row) => ({
     rowId: row.id,
     epoch: server.epoch,
     tenantId: row.tenant_id,
@@ -60,37 +66,47 @@ export async function findDirectWork(
   return { hints, nowAt: server.now, nextAt };
 }
 
-/** Lanes below their limit, the fewest slots in use for their weight first, equals rotated by `turn`. */
-function inTurn(lanes: readonly WaitingLane[], turn: number): WaitingLane[] {
-  const start = turn % Math.max(1, lanes.length);
-  return [...lanes.slice(start), ...lanes.slice(0, start)]
-    .filter((lane) => roomUnder(lane) > 0)
-    .sort((a, b) => a.running / a.weight - b.running / b.weight);
+/** Lanes with the runs that their limits and rates let start now, and when the first of those at their rate may go on. */
+function underTheirRates(due: readonly WaitingLane[], nowAt: Instant): { open: OpenLane[]; nextAt: Instant | null } {
+  let nextAt: Instant | null = null;
+  const open = due.flatMap((lane): OpenLane[] => {
+    const underLimit = lane.max_running === null ? 2 ** 31 - 1 : lane.max_running - lane.running;
+    if (underLimit <= 0) return [];
+    if (lane.start_rate_per_second === null) return [{ ...lane, room: underLimit }];
+    const seen = { windowAt: lane.starts_window_at, starts: lane.starts_in_window };
+    const { room, againAt } = roomInWindow(seen, lane.start_rate_per_second, nowAt);
+    if (room === 0) nextAt = earlier(nextAt, againAt);
+    return room === 0 ? [] : [{ ...lane, room: Math.min(underLimit, room) }];
+  });
+  return { open, nextAt };
 }
 
-/** Runs the lane's limit allows to start; a plenty without a limit. */
-function roomUnder(lane: WaitingLane): number {
-  return lane.max_running === null ? 2 ** 31 - 1 : lane.max_running - lane.running;
+function earlier(one: Instant | null, other: Instant | null): Instant | null {
+  if (one === null || other === null) return one ?? other;
+  return Math.min(one, other);
+}
+
+function inTurn(lanes: readonly OpenLane[], accounts: SlotAccounts): OpenLane[] {
+  const byTenant = new Map(lanes.map((lane) => [lane.tenant_id, lane]));
+  const contenders = lanes.map((lane) => accounts.contender(lane.tenant_id, lane.room));
+  return accounts.order(contenders).map((one) => byTenant.get(one.tenantId as Uuid)!);
 }
 
 /** Deals the slots to the lanes' rows. The last row may name more runs than slots are left: the claim puts them back. */
-function deal(lanes: readonly WaitingLane[], rows: readonly DispatchableRow[], slots: number): DispatchableRow[] {
+function deal(
+  lanes: readonly OpenLane[],
+  rows: readonly DispatchableRow[],
+  slots: number,
+  accounts: SlotAccounts,
+): DispatchableRow[] {
   const byTenant = Map.groupBy(rows, (row) => row.tenant_id);
-  const inUse = lanes.reduce((sum, lane) => sum + lane.running, 0);
-  const contenders = lanes.map(
-    (lane, place): Contender => ({
-      tenantId: lane.tenant_id,
-      weight: lane.weight,
-      inUse: lane.running,
-      virtualTime: place / 1e6, // equals in the order they came
-      wants: Math.min(roomUnder(lane), runsOf(byTenant.get(lane.tenant_id) ?? [])),
-    }),
+  const contenders = lanes.map((lane) =>
+    accounts.contender(lane.tenant_id, Math.min(lane.room, runsOf(byTenant.get(lane.tenant_id) ?? []))),
   );
-  const pool = { slots: slots + inUse, inUse, reservedFraction: 0, totalWeight: 0 };
   let left = slots;
-  return shareOut(pool, contenders, slots).flatMap((share) => {
+  return accounts.share(contenders, slots).flatMap((share) => {
     let room = share.slots;
-    return byTenant.get(share.tenantId)!.filter((row) => {
+    return byTenant.get(share.tenantId as Uuid)!.filter((row) => {
       if (room <= 0 || left <= 0) return false;
       room -= row.runs.length;
       left -= row.runs.length;

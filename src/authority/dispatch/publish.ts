@@ -2,7 +2,7 @@ import { type LaneDemand, lateRoom, roomOf, windowOf } from "../../domain/dispat
 import { LANES } from "../../domain/states.ts";
 import type { Chance } from "../../kernel/chance.ts";
 import type { Instant } from "../../kernel/clock.ts";
-import type { Transaction } from "../../store/database.ts";
+import { sql, type Transaction } from "../../store/database.ts";
 import {
   countPublished,
   type DispatchableRow,
@@ -56,6 +56,16 @@ export function publishOutbox(authority: Authority, slots: ReadonlyMap<string, n
     const held = due.length - wanted.length;
     return { rows, epoch: server.epoch, nowAt: server.now, held: held + (found.length > rows.length ? 1 : 0), nextAt };
   });
+}
+
+const READ_STANDING = sql(
+  "publish_read_standing",
+  "select exists (select 1 from outbox where published_at is not null) as standing",
+);
+
+/** Whether anything stands in Redis, or should. */
+export async function hasPublishedRows(authority: Authority): Promise<boolean> {
+  return (await authority.db.query<{ standing: boolean }>(READ_STANDING))[0]!.standing;
 }
 
 /** Whether any row waits to be published, now or later. One plain look, for a relay that has long found nothing. */

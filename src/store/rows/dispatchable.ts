@@ -12,6 +12,8 @@ export type WaitingLane = {
   running: number;
   max_running: number | null;
   start_rate_per_second: number | null;
+  starts_window_at: Instant | null;
+  starts_in_window: number;
   weight: number;
 };
 
@@ -32,7 +34,8 @@ const FIND_LANES = sql(
           where published_at is null and kind = 'run' and (class, tenant_id) > (l.class, l.tenant_id)
           order by class, tenant_id limit 1) n))
    select l.tenant_id, l.class, first.available_at, coalesce(u.running, 0) as running, u.max_running,
-          u.start_rate_per_second, coalesce(q.weight, 1) as weight
+          u.start_rate_per_second, u.starts_window_at, coalesce(u.starts_in_window, 0) as starts_in_window,
+          coalesce(q.weight, 1) as weight
      from lane l
     cross join lateral (
       select min(head.available_at) as available_at

@@ -1,5 +1,7 @@
+import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { type Queryable, sql } from "../database.ts";
+import { instantText } from "../values.ts";
 
 /** Running attempts of a tenant in a class, and the limits they are held to. */
 export type Usage = {
@@ -8,6 +10,9 @@ export type Usage = {
   running: number;
   max_running: number | null;
   start_rate_per_second: number | null;
+  /** Starts in the second that began then; counted only where there is a rate. */
+  starts_window_at: Instant | null;
+  starts_in_window: number;
 };
 
 export type LaneKey = { tenantId: Uuid; class: string };
@@ -18,7 +23,7 @@ export function laneKey(lane: LaneKey): string {
 
 const LOCK = sql(
   "usage_lock",
-  `select u.tenant_id, u.class, u.running, u.max_running, u.start_rate_per_second
+  `select u.tenant_id, u.class, u.running, u.max_running, u.start_rate_per_second, u.starts_window_at, u.starts_in_window
      from usage u
     where (u.tenant_id, u.class) in (select * from unnest($1::uuid[], $2::text[]))
     order by u.tenant_id, u.class
@@ -37,7 +42,7 @@ const CREATE = sql(
 );
 const READ = sql(
   "usage_read",
-  `select u.tenant_id, u.class, u.running, u.max_running, u.start_rate_per_second
+  `select u.tenant_id, u.class, u.running, u.max_running, u.start_rate_per_second, u.starts_window_at, u.starts_in_window
      from unnest($1::uuid[], $2::text[]) as k (tenant_id, class)
      join usage u on u.tenant_id = k.tenant_id and u.class = k.class`,
 );
@@ -56,7 +61,14 @@ const ADD = sql(
         for update of u)
    update usage u set running = u.running + l.delta
      from locked l where u.tenant_id = l.tenant_id and u.class = l.class
-   returning u.tenant_id, u.class, u.running, u.max_running, u.start_rate_per_second`,
+   returning u.tenant_id, u.class, u.running, u.max_running, u.start_rate_per_second, u.starts_window_at, u.starts_in_window`,
+);
+
+const COUNT_STARTS = sql(
+  "usage_count_starts",
+  `update usage u set starts_window_at = s.window_at, starts_in_window = s.starts
+     from unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::int[]) as s (tenant_id, class, window_at, starts)
+    where u.tenant_id = s.tenant_id and u.class = s.class`,
 );
 
 /** Plain reads: good for knowing that a lane has no limit, never for holding it to one. Lanes without a row are missing. */
@@ -96,6 +108,20 @@ export async function addUsage(
       changed.map((one) => one.delta),
     ]),
   );
+}
+
+/** Writes how many starts the present windows of lanes have seen. Their rows are locked. */
+export async function countStarts(
+  tx: Queryable,
+  windows: readonly { lane: LaneKey; windowAt: Instant; starts: number }[],
+): Promise<void> {
+  if (windows.length === 0) return;
+  await tx.query(COUNT_STARTS, [
+    windows.map(({ lane }) => lane.tenantId),
+    windows.map(({ lane }) => lane.class),
+    windows.map(({ windowAt }) => instantText(windowAt)),
+    windows.map(({ starts }) => starts),
+  ]);
 }
 
 /** Sums one change per run into one change per lane. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Contender, chargeFor, type Pool, shareOut } from "../../../src/domain/dispatch/fairness.ts";
+import { type Contender, MEMORY_MS, type Pool, shareOut } from "../../../src/domain/dispatch/fairness.ts";
 
 const contender = (tenantId: string, more: Partial<Contender> = {}): Contender => ({
   tenantId,
@@ -51,22 +51,20 @@ describe("sharing out the slots of a pool", () => {
     expect(shareOut(pool({ slots: 8, reservedFraction: 0.5, totalWeight: 500 }), crowd, 8)).toHaveLength(8);
   });
 
-  it("where runs end at once, those served least for their weight go first, so nobody starves", () => {
-    const served: Record<string, number> = { heavy: 0, light: 0 };
-    let [heavy, light] = [contender("heavy", { weight: 3, wants: 1 }), contender("light", { wants: 1 })];
-    for (let turn = 0; turn < 400; turn++) {
-      for (const { tenantId } of shareOut(pool(), [heavy, light], 1)) {
-        served[tenantId]! += 1;
-        if (tenantId === "heavy") heavy = { ...heavy, virtualTime: chargeFor(heavy.virtualTime, 1, 3, 0) };
-        else light = { ...light, virtualTime: chargeFor(light.virtualTime, 1, 1, 0) };
-      }
-    }
-    expect(served.heavy).toBeGreaterThan(295);
-    expect(served.light).toBeGreaterThan(95);
+  it("what a tenant has held counts like what it holds, in proportion to how long it was", () => {
+    const contenders = [contender("a", { virtualTime: 3 * MEMORY_MS }), contender("b", { inUse: 1 })];
+    expect(given(pool({ inUse: 1 }), contenders, 2)).toEqual({ b: 2 });
+    expect(given(pool({ inUse: 1 }), contenders, 6)).toEqual({ a: 2, b: 4 });
   });
 
-  it("idling saves nothing up", () => {
-    expect(chargeFor(0, 1, 1, 500)).toBe(501);
+  it("a tenant whose share is no whole number of slots may have the next whole one before the reserve", () => {
+    const crowd = Array.from({ length: 3 }, (_, n) => contender(`t${n}`, { inUse: 6 }));
+    expect(given(pool({ slots: 20, inUse: 18, reservedFraction: 0.1, totalWeight: 3 }), crowd, 2)).toEqual({
+      t0: 1,
+      t1: 1,
+    });
+    const full = [contender("a", { inUse: 7 })];
+    expect(given(pool({ slots: 20, inUse: 18, reservedFraction: 0.1, totalWeight: 3 }), full, 2)).toEqual({});
   });
 
   const contenders = fc.array(
