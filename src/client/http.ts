@@ -3,7 +3,10 @@ import { ApiProblem, type FieldFault, NoAnswer } from "./errors.ts";
 export type ClientOptions = {
   /** Where the API is; a path in it is kept. */
   url: string;
+  /** An API key, or a token of the issuer that the installation trusts. */
   key: string;
+  /** The tenant to call in, `ten_…`; for admins, who act for it. Default: the key's own. */
+  tenant?: string;
   /** Resolves after so many milliseconds. */
   sleep(ms: number): Promise<void>;
   /** Longest wait for one answer. Default 30,000 ms. */
@@ -18,6 +21,8 @@ export type Call = {
   /** JSON text. */
   body?: string;
   headers?: Readonly<Record<string, string>>;
+  /** It is not safe to repeat: the caller hears of a doubtful end. */
+  once?: boolean;
 };
 
 export type Http = {
@@ -37,6 +42,10 @@ const LONGEST_PAUSE_MS = 5_000;
 
 export function createHttp(options: ClientOptions): Http {
   const base = options.url.replace(/\/+$/, "");
+  const caller = {
+    authorization: `Bearer ${options.key}`,
+    ...(options.tenant === undefined ? {} : { "punctual-tenant": options.tenant }),
+  };
 
   function urlOf(path: string, query: NonNullable<Call["query"]>): URL {
     const url = new URL(base + path);
@@ -51,7 +60,7 @@ export function createHttp(options: ClientOptions): Http {
       method,
       redirect: "error",
       headers: {
-        authorization: `Bearer ${options.key}`,
+        ...caller,
         accept: "application/json",
         ...(body === undefined ? {} : { "content-type": "application/json" }),
         ...headers,
@@ -71,7 +80,7 @@ export function createHttp(options: ClientOptions): Http {
         try {
           return await attempt<T>(call);
         } catch (error) {
-          if (tries === TRIES || !mayHelpToRepeat(error)) throw error;
+          if (call.once || tries === TRIES || !mayHelpToRepeat(error)) throw error;
           const askedMs = error instanceof ApiProblem ? (error.retryAfterMs ?? 0) : 0;
           if (askedMs > LONGEST_PAUSE_MS) throw error;
           await options.sleep(Math.max(askedMs, FIRST_PAUSE_MS * 2 ** (tries - 1)));
@@ -81,8 +90,7 @@ export function createHttp(options: ClientOptions): Http {
 
     async lines({ path, query = {} }) {
       const url = urlOf(path, query);
-      const headers = { authorization: `Bearer ${options.key}` };
-      const response = await fetch(url, { redirect: "error", headers }).catch((error: unknown) => {
+      const response = await fetch(url, { redirect: "error", headers: caller }).catch((error: unknown) => {
         throw noAnswerOf(url, error);
       });
       if (response.ok && response.body !== null)

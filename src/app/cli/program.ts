@@ -8,6 +8,7 @@ import { deadLettersCommand } from "./dead-letters/dead-letters.ts";
 import { doctorCommand } from "./doctor.ts";
 import { effectsCommand } from "./effects/effects.ts";
 import { explain } from "./explain.ts";
+import { keysCommand } from "./keys/keys.ts";
 import { operationsCommand } from "./operations/operations.ts";
 import { previewCommand } from "./preview.ts";
 import { quotasCommand } from "./quotas/quotas.ts";
@@ -18,6 +19,7 @@ import { runsCommand } from "./runs/runs.ts";
 import { schedulesCommand } from "./schedules/schedules.ts";
 import { settingsOf } from "./settings.ts";
 import { statsCommand } from "./stats.ts";
+import { tenantsCommand } from "./tenants/tenants.ts";
 import { EXIT } from "./usage.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -82,6 +84,8 @@ Settings come from the environment: docs/operations.md has them all.`,
   );
   operationsCommand(program.command("operations").description("list, show, watch and cancel long work"), act);
   auditCommand(program.command("audit").description("list and export who changed what, when, and from where"), act);
+  keysCommand(program.command("keys").description("list, make, rotate and revoke the tenant's API keys"), act);
+  tenantsCommand(program.command("tenants").description("list, make, change, suspend and resume tenants"), act);
   doctorCommand(program, act);
   recoverCommand(program, act);
   program.commandsGroup("Without a system:");
@@ -91,7 +95,7 @@ Settings come from the environment: docs/operations.md has them all.`,
 }
 
 /** What every command has comes last. */
-const COMMON = ["--json", "--url", "--key", "--help"];
+const COMMON = ["--json", "--url", "--key", "--tenant", "--help"];
 
 function ownFirst(command: Command) {
   const options = new Help().visibleOptions(command);

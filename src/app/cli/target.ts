@@ -8,13 +8,14 @@ import { UsageError } from "./usage.ts";
 import { findWhereabouts } from "./whereabouts.ts";
 
 /** Options of every command that asks the API. */
-export type ClientOptions = { json?: boolean; url?: string; key?: string };
+export type ClientOptions = { json?: boolean; url?: string; key?: string; tenant?: string };
 
 export function withClientOptions(command: Command): Command {
   return command
     .option("--json", "print the API's answer as JSON, one line; errors too")
     .option("--url <url>", "where the API is (default: PUNCTUAL_URL, else the system of this checkout)")
-    .option("--key <key>", "API key (default: PUNCTUAL_KEY, else the demo's)");
+    .option("--key <key>", "API key (default: PUNCTUAL_KEY, else the demo's)")
+    .option("--tenant <tenant>", "the tenant to act for, ten_…, with an admin's key (default: the key's own)");
 }
 
 /**
@@ -36,6 +37,16 @@ export function clientFor(options: ClientOptions, config: Config): Client {
   const isOwn = ownUrl !== undefined && new URL(url).origin === new URL(ownUrl).origin;
   const key = options.key ?? config.PUNCTUAL_KEY ?? (isOwn ? findSecret(config.PUNCTUAL_DIR, "key") : undefined);
   if (key === undefined) throw new UsageError(`--key: is missing; ${url} needs an API key (--key or PUNCTUAL_KEY)`);
-  if (!/^[\x21-\x7e]+$/.test(key)) throw new UsageError("--key: is no API key; allowed: pk_<prefix>_<secret>");
-  return createClient({ url, key, sleep: (ms) => systemClock.sleep(ms) });
+  if (!/^[\x21-\x7e]+$/.test(key))
+    throw new UsageError("--key: is no API key; allowed: pk_<prefix>_<secret>, or a token");
+  const { tenant } = options;
+  if (tenant !== undefined && !/^ten_[0-9a-z]{26}$/.test(tenant)) {
+    throw new UsageError(`--tenant: found "${tenant}"; allowed: a tenant's id, ten_… (punctual tenants list)`);
+  }
+  return createClient({
+    url,
+    key,
+    sleep: (ms) => systemClock.sleep(ms),
+    ...(tenant === undefined ? {} : { tenant }),
+  });
 }
