@@ -8,6 +8,7 @@ import type { KeyUse } from "./identity/key-use.ts";
 import type { Tokens } from "./identity/tokens.ts";
 import { readKey, sameHash } from "./keys.ts";
 import { Problem } from "./problems/problem.ts";
+import type { Standing } from "./sessions/session.ts";
 
 /** Who is calling. A row is trusted for this long, so a revoked key may work for so many ms more. */
 const TRUST_ROW_MS = 5000;
@@ -15,8 +16,8 @@ const TRUST_ROW_MS = 5000;
 export type Authenticator = {
   /** Throws `unauthenticated` unless the credential, as it stood in an `Authorization` header, is good now. */
   authenticate(credential: string | undefined): Promise<Caller>;
-  /** For a session that a key once opened: throws `unauthenticated` when the key is not live any more. */
-  authenticateAgain(prefix: string): Promise<Caller>;
+  /** For a session that a credential once opened: throws `unauthenticated` when it is not good any more. */
+  authenticateAgain(standing: Standing): Promise<Caller>;
 };
 
 export function createAuthenticator(deps: {
@@ -63,8 +64,12 @@ export function createAuthenticator(deps: {
       }
       return callerOfKey(row);
     },
-    async authenticateAgain(prefix) {
-      const row = await rowOf(prefix);
+    async authenticateAgain(standing) {
+      if (standing.kind === "token") {
+        if (deps.tokens !== undefined) return deps.tokens.trustAgain(standing);
+        throw unauthenticated("This installation trusts no issuer of tokens any more");
+      }
+      const row = await rowOf(standing.prefix);
       if (row === undefined || !isLive(row, deps.clock)) {
         throw unauthenticated("The API key is unknown, expired or revoked");
       }

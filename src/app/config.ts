@@ -87,7 +87,7 @@ const schema = z.object({
     .string()
     .min(16)
     .optional()
-    .describe("Signs cursors and download links; the same on every replica of `api` and `sender`"),
+    .describe("Signs cursors, download links and sessions; the same on every replica of `api` and `sender`"),
   ...oidcSettings,
   PUNCTUAL_METRICS_HOST: z
     .string()

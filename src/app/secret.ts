@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Config } from "./config.ts";
 
 /**
- * What signs cursors and download links. Configured where there are several API replicas; else made once and kept in a
+ * What signs cursors, download links and sessions. Configured where there are several API replicas; else made once and kept in a
  * file only we can read.
  */
 export function readSecret(config: Config): string {

@@ -2,10 +2,11 @@ import type { Express, NextFunction, Request, RequestHandler, Response } from "e
 import { recordBoardAction } from "../../authority/tenants/record-board-action.ts";
 import type { Board } from "../../hints/board.ts";
 import { readId, showId } from "../../kernel/ids.ts";
-import { findNamedTenant, type NamedTenant } from "../../store/reads/tenants/busiest.ts";
+import { findTenant, findTenantByName, type TenantView } from "../../store/reads/tenants/tenants.ts";
 import { authorize } from "../auth.ts";
 import { contextOf } from "../calls/context-of.ts";
 import { type ApiContext, type Caller, WRITERS } from "../context.ts";
+import { refuseWhileSuspended } from "../identity/standing.ts";
 import { readQuery } from "../input/read-request.ts";
 import { Problem } from "../problems/problem.ts";
 import { mayChange } from "../sessions/same-origin.ts";
@@ -48,7 +49,10 @@ export function mountBoard(app: Express, context: ApiContext, board: Board): voi
     "/queues/:tenant",
     guarded(async (request, response, next, caller) => {
       const { id, name } = await tenantOf(context, caller, String(request.params.tenant));
-      if (mayChange(request.method)) authorize(caller, WRITERS);
+      if (mayChange(request.method)) {
+        authorize(caller, WRITERS);
+        refuseWhileSuspended({ method: "put" }, caller);
+      }
       const { authority } = contextOf(context, request, { ...caller, actingFor: id !== caller.tenantId });
       response.set({ "content-security-policy": POLICY, "cache-control": "no-store" });
       const view = {
@@ -74,14 +78,14 @@ function pathOf(tenantId: string): string {
 }
 
 /** The tenant of this id or name, where the caller may see it. To all others it is not there. */
-async function tenantOf({ db }: ApiContext, caller: Caller, ref: string): Promise<NamedTenant> {
+async function tenantOf({ db }: ApiContext, caller: Caller, ref: string): Promise<Pick<TenantView, "id" | "name">> {
   const id = readId("ten", ref);
   if (caller.role !== "admin") {
     const isOwn = id === undefined ? ref === caller.tenantName : id === caller.tenantId;
     if (!isOwn) throw noSuchTenant(ref);
-    return { id: caller.tenantId, name: caller.tenantName, status: caller.tenantStatus };
+    return { id: caller.tenantId, name: caller.tenantName };
   }
-  const found = await findNamedTenant(db, id === undefined ? { name: ref } : { id });
+  const found = id === undefined ? await findTenantByName(db, ref) : await findTenant(db, id);
   if (found === undefined) throw noSuchTenant(ref);
   return found;
 }

@@ -1,12 +1,13 @@
 import { errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../../kernel/clock.ts";
-import { readId } from "../../kernel/ids.ts";
+import { readId, showId } from "../../kernel/ids.ts";
 import { storableText } from "../../kernel/storable.ts";
 import type { Queryable } from "../../store/database.ts";
 import { findTenant, findTenantByName, type TenantView } from "../../store/reads/tenants/tenants.ts";
 import type { Caller } from "../context.ts";
 import { Problem } from "../problems/problem.ts";
+import type { Standing } from "../sessions/session.ts";
 import { type ClaimNames, claimOf, roleOf } from "./claims.ts";
 import { keysOf } from "./issuer.ts";
 
@@ -41,9 +42,13 @@ const LONGEST_TOKEN = 12_000;
 /** As for the rows of keys: a tenant that is suspended or held to other jobs is noticed within so many ms. */
 const TRUST_TENANT_MS = 5_000;
 
+type TokenStanding = Extract<Standing, { kind: "token" }>;
+
 export type Tokens = {
   /** Who a token speaks for. Throws `unauthenticated`, `forbidden` (which claim is wrong) and `issuer-unreachable`. */
   verify(token: string): Promise<Caller>;
+  /** The same of a token that was verified when a session began with it: the tenant is what it is now. */
+  trustAgain(standing: TokenStanding): Promise<Caller>;
 };
 
 /** Tokens (JWT) of the one OpenID Connect issuer that this installation trusts. */
@@ -76,6 +81,22 @@ export function createTokens(deps: { config: TokenConfig; db: Queryable; clock: 
     return tenant;
   }
 
+  function callerOf(
+    { subject, role, endsAt }: Pick<TokenStanding, "subject" | "role" | "endsAt">,
+    tenant: TenantView,
+  ): Caller {
+    return {
+      tenantId: tenant.id,
+      tenantName: tenant.name,
+      tenantStatus: tenant.status,
+      allowedJobs: tenant.allowedJobs,
+      credential: { kind: "token", issuer: config.issuer, subject, endsAt },
+      role,
+      actingFor: false,
+      actor: `oidc:${subject}`,
+    };
+  }
+
   return {
     async verify(token) {
       const claims = await read(token, keys, config, clock);
@@ -85,16 +106,11 @@ export function createTokens(deps: { config: TokenConfig; db: Queryable; clock: 
       if (role === undefined) {
         throw new Problem("forbidden", `The token's claim "${config.roleClaim}" gives no role here`);
       }
-      return {
-        tenantId: tenant.id,
-        tenantName: tenant.name,
-        tenantStatus: tenant.status,
-        allowedJobs: tenant.allowedJobs,
-        credential: { kind: "token", issuer: config.issuer, subject, endsAt: claims.exp! * 1000 },
-        role,
-        actingFor: false,
-        actor: `oidc:${subject}`,
-      };
+      return callerOf({ subject, role, endsAt: claims.exp! * 1000 }, tenant);
+    },
+    async trustAgain(standing) {
+      if (standing.issuer !== config.issuer) throw badToken("is of an issuer that is not trusted any more");
+      return callerOf(standing, await tenantOf(showId("ten", standing.tenantId)));
     },
   };
 }

@@ -47,7 +47,7 @@ export function createEntrance(deps: {
     const session = sessions.read(cookieOf(cookie, arrival.secure));
     if (session === undefined) return { caller: await authenticator.authenticate(undefined), session };
     if (mayChange(request.method)) refuseOtherOrigins(arrival, publicUrl());
-    return { caller: await authenticator.authenticateAgain(session.standing.prefix), session };
+    return { caller: await authenticator.authenticateAgain(session.standing), session };
   }
 
   return {
@@ -64,14 +64,18 @@ export function createEntrance(deps: {
     },
     async begin(credential) {
       const caller = await authenticator.authenticate(credential);
-      return { caller, ...sessions.begin(standingOf(caller), caller.credential.endsAt) };
+      const begun = sessions.begin(standingOf(caller), caller.credential.endsAt);
+      // Tokens are believed some seconds longer than they say; a session of none would be of no use.
+      if (sessions.read(begun.cookie) === undefined)
+        throw new Problem("unauthenticated", "The credential ends just now");
+      return { caller, ...begun };
     },
   };
 }
 
-function standingOf({ credential }: Caller): Standing {
-  if (credential.kind !== "key") throw new Problem("unauthenticated", "A session begins with an API key");
-  return { kind: "key", prefix: credential.prefix };
+function standingOf({ credential, tenantId, role }: Caller): Standing {
+  if (credential.kind === "key") return { kind: "key", prefix: credential.prefix };
+  return { ...credential, tenantId, role };
 }
 
 function noToken(): Problem {

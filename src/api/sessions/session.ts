@@ -1,10 +1,17 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { z } from "zod";
 import type { Clock, Instant } from "../../kernel/clock.ts";
+import type { Uuid } from "../../kernel/ids.ts";
+import { ROLES, type Role } from "../context.ts";
 import { sameHash } from "../keys.ts";
 
-/** What a session stands on. It names the credential and holds no secret: who has read the cookie cannot call as a key. */
-export type Standing = { kind: "key"; prefix: string };
+/**
+ * What a session stands on. It names the credential and holds no secret: who has read the cookie cannot call as a key. Of a
+ * token, which nobody keeps, it holds what the token said.
+ */
+export type Standing =
+  | { kind: "key"; prefix: string }
+  | { kind: "token"; issuer: string; subject: string; tenantId: Uuid; role: Role; endsAt: Instant };
 
 export type Session = { id: string; endsAt: Instant; standing: Standing };
 
@@ -30,7 +37,17 @@ const MAC = /^[\w-]{43}$/;
 const payloadSchema = z.strictObject({
   id: z.string().regex(/^[\w-]{22}$/),
   endsAt: z.int(),
-  standing: z.strictObject({ kind: z.literal("key"), prefix: z.string().regex(/^[0-9a-f]{12}$/) }),
+  standing: z.discriminatedUnion("kind", [
+    z.strictObject({ kind: z.literal("key"), prefix: z.string().regex(/^[0-9a-f]{12}$/) }),
+    z.strictObject({
+      kind: z.literal("token"),
+      issuer: z.string(),
+      subject: z.string(),
+      tenantId: z.uuid(),
+      role: z.enum(ROLES),
+      endsAt: z.int(),
+    }),
+  ]),
 });
 
 export function createSessions(deps: { secret: string | Buffer; clock: Clock }): Sessions {

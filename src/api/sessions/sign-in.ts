@@ -59,7 +59,8 @@ export async function startSession(
   credential: string,
 ): Promise<void> {
   const arrival = context.entrance.arrivalOf(request);
-  const { session, cookie } = await context.entrance.begin(credential);
+  const begin = () => context.entrance.begin(credential);
+  const { session, cookie } = await (context.limits?.guesses.watch(request, credential, begin) ?? begin());
   response.append("set-cookie", setCookie(cookie, session.endsAt - context.clock.now(), arrival.secure));
 }
 
