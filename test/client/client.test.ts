@@ -111,6 +111,26 @@ test("a run-now whose answer was lost is asked again under the same key; each ch
   ]);
 });
 
+const tooMany =
+  (retryAfter: string): Answer =>
+  (_, response) =>
+    response
+      .writeHead(429, { "content-type": "application/json", "retry-after": retryAfter })
+      .end(JSON.stringify({ code: "quota-exceeded", detail: "d", retryable: true }));
+
+test("who is told to wait waits as long, and is given the refusal where that is long", async () => {
+  const naps: number[] = [];
+  const url = await serverThat(tooMany("2"), tooMany("0"), json(201, { scheduleId: "sch_1" }));
+  expect(await clientOf(url, naps).schedules.create(DRAFT)).toEqual({ scheduleId: "sch_1" });
+  expect(naps).toEqual([2_000, 500]);
+  const later = await serverThat(tooMany("3600"));
+  await expect(clientOf(later, naps).schedules.create(DRAFT)).rejects.toMatchObject({
+    code: "quota-exceeded",
+    retryAfterMs: 3_600_000,
+  });
+  expect(naps).toHaveLength(2);
+});
+
 test("a refusal is not asked again, and keeps its code, fields and request id", async () => {
   const naps: number[] = [];
   const errors = [{ field: "rule.zone", message: "is not known" }];

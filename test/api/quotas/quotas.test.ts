@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { showId, type Uuid } from "../../../src/kernel/ids.ts";
 import { call, REPORT, startTestServer, type TestServer } from "../server.ts";
 
 let server: TestServer;
@@ -100,6 +101,21 @@ describe("quotas", () => {
   });
 });
 
+it("an admin of the platform sets those of another tenant, and is not held to them", async () => {
+  await newTenant("the platform");
+  const platform = admin;
+  const own = tenantId;
+  await newTenant("a customer");
+  const header = { "punctual-tenant": showId("ten", tenantId as Uuid) };
+  const set = await as(platform)("PUT", "/v1/quotas", { schedules: 0 }, header);
+  expect(set.body).toMatchObject({ schedules: 0, version: 1 });
+  expect((await create()).body.code).toBe("quota-exceeded");
+  expect((await as(platform)("GET", "/v1/quotas")).body).toMatchObject({ schedules: null, version: 0 });
+  expect((await as(platform)("GET", "/v1/usage", undefined, header)).body).toMatchObject({ schedules: { limit: 0 } });
+  const theirs = await as(owner)("GET", "/v1/quotas", undefined, { "punctual-tenant": showId("ten", own as Uuid) });
+  expect(theirs.status).toBe(403);
+});
+
 describe("more than a quota allows", () => {
   it("schedules: the limit is taken, one more is refused with what is used and when to ask again", async () => {
     await newTenant("many schedules");
@@ -107,6 +123,9 @@ describe("more than a quota allows", () => {
     expect((await create()).status).toBe(201);
     const last = await create({}, { "idempotency-key": "last" });
     expect(last.status).toBe(201);
+    const refusals = async () =>
+      (await server.metrics.quotaRefusals.get()).values.find((one) => one.labels.quota === "schedules")?.value ?? 0;
+    const refusedBefore = await refusals();
     const refused = await create();
     expect(refused.status).toBe(429);
     expect(refused.headers.get("retry-after")).toBe("60");
@@ -120,8 +139,7 @@ describe("more than a quota allows", () => {
     const again = await create({}, { "idempotency-key": "last" });
     expect([again.status, again.headers.get("idempotency-replayed")]).toEqual([201, "true"]);
     expect(again.body.scheduleId).toBe(last.body.scheduleId);
-    const { values } = await server.metrics.quotaRefusals.get();
-    expect(values).toContainEqual({ labels: { quota: "schedules" }, value: 1 });
+    expect(await refusals()).toBe(refusedBefore + 1);
     expect((await as(owner)("GET", "/v1/usage")).body).toMatchObject({
       schedules: { used: { value: 2, capped: false }, limit: 2 },
     });

@@ -180,6 +180,15 @@ describe("calls without a valid credential", () => {
     await lone.close();
   });
 
+  it("count where a session is to begin with them, too", async () => {
+    const lone = await startTestServer({ callLimits: createCallLimits({ redis: undefined, clock: systemClock }) });
+    const begin = (k: number) => call(lone.url, "POST", "/v1/session", { body: { key: `pk_guess${k}` } });
+    const tries = await Promise.all(Array.from({ length: 61 }, (_, k) => begin(k)));
+    expect(new Set(statusesOf(tries))).toEqual(new Set([401]));
+    expect((await begin(62)).body.code).toBe("too-many-failures");
+    await lone.close();
+  });
+
   it("do not count where the credential is good, and a few bad ones block nobody", async () => {
     const { me } = await newTenant(server, "clumsy", {});
     await Promise.all(Array.from({ length: 5 }, () => guess("pk_nonsense")));
