@@ -660,6 +660,20 @@ table tenant
   CREATE UNIQUE INDEX tenant_pkey ON public.tenant USING btree (id)
   CREATE INDEX tenant_suspended ON public.tenant USING btree (id) WHERE (status = 'suspended'::text)
 
+table tenant_data_key
+  column tenant_id uuid not null
+  column id uuid not null
+  column wrapped bytea not null
+  column master_key_id text not null
+  column created_at timestamp with time zone not null default clock_timestamp()
+  column retired_at timestamp with time zone
+  constraint a_data_key_is_wrapped CHECK ((length(wrapped) = 60))
+  constraint a_master_key_id_is_short CHECK (((length(master_key_id) >= 1) AND (length(master_key_id) <= 40)))
+  constraint tenant_data_key_pkey PRIMARY KEY (tenant_id, id)
+  constraint tenant_data_key_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id) ON DELETE CASCADE
+  CREATE UNIQUE INDEX tenant_data_key_in_use ON public.tenant_data_key USING btree (tenant_id) WHERE (retired_at IS NULL)
+  CREATE UNIQUE INDEX tenant_data_key_pkey ON public.tenant_data_key USING btree (tenant_id, id)
+
 table tenant_day with (fillfactor=50)
   column tenant_id uuid not null
   column day date not null

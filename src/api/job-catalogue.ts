@@ -1,5 +1,9 @@
 import { z } from "zod";
+import type { Path } from "../domain/secrets/forms.ts";
+import { type KnownSecrets, NO_SECRETS } from "../domain/secrets/known.ts";
+import { findMarked, hasMarks } from "../domain/secrets/marks.ts";
 import { findFaults } from "./input/issues.ts";
+import { withoutSecrets } from "./input/secret-faults.ts";
 import type { FieldFault } from "./problems/problem.ts";
 
 /** The registered jobs, as the API needs them: to list them, and to refuse a schedule that no worker could ever run. */
@@ -15,7 +19,15 @@ export type JobType = {
 export type JobCatalogue = {
   list(): readonly JobType[];
   /** What is wrong with a payload for that job; empty when it fits. Undefined when there is no such job. */
-  check(job: { name: string; version: number }, payload: unknown): readonly FieldFault[] | undefined;
+  check(
+    job: { name: string; version: number },
+    payload: unknown,
+    secrets?: KnownSecrets,
+  ): readonly FieldFault[] | undefined;
+  /** Whether the job's input marks any field as secret. */
+  marksSecrets(job: { name: string; version: number }): boolean;
+  /** Where this payload has what the job's input marks as secret. */
+  findSecrets(job: { name: string; version: number }, payload: unknown): readonly Path[];
 };
 
 /** The catalogue of these jobs (the handlers' registry has them; this room knows only what it needs of one). */
@@ -29,11 +41,21 @@ export function createJobCatalogue(jobs: readonly { name: string; version: numbe
       input: z.toJSONSchema(input, { io: "input", unrepresentable: "any" }) as Record<string, unknown>,
     }),
   );
+  const find = (job: { name: string; version: number }) =>
+    jobs.find((one) => one.name === job.name && one.version === job.version);
   return {
     list: () => types,
-    check(job, payload) {
-      const found = jobs.find((one) => one.name === job.name && one.version === job.version);
-      return found && findFaults(found.input, payload, "payload");
+    check(job, payload, secrets = NO_SECRETS) {
+      const found = find(job);
+      return found && withoutSecrets(findFaults(found.input, payload, "payload"), secrets, "payload");
+    },
+    marksSecrets(job) {
+      const found = find(job);
+      return found !== undefined && hasMarks(found.input);
+    },
+    findSecrets(job, payload) {
+      const found = find(job);
+      return found === undefined ? [] : findMarked(found.input, payload);
     },
   };
 }

@@ -1,5 +1,6 @@
 import { pipeline } from "node:stream/promises";
 import type { Express, NextFunction, Request, Response } from "express";
+import { mayHoldSealed, redactSealed } from "../domain/secrets/forms.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { authorize } from "./auth.ts";
 import { contextOf, noteRefusal } from "./calls/context-of.ts";
@@ -96,7 +97,7 @@ async function send(reply: Reply, response: Response): Promise<void> {
   }
   if (reply.text !== undefined) response.end(reply.text);
   else if (reply.body === undefined) response.end();
-  else response.set("content-type", "application/json; charset=utf-8").end(JSON.stringify(reply.body));
+  else response.set("content-type", "application/json; charset=utf-8").end(jsonOf(reply.body));
 }
 
 /** Behind everything: unknown routes and whatever was thrown become problem documents. */
@@ -133,7 +134,7 @@ export function mountProblems(app: Express, context: ApiContext): void {
     response.status(status).set({ "cache-control": "no-store", ...problem.headers });
     response.set("content-type", "application/problem+json; charset=utf-8");
     response.end(
-      JSON.stringify(
+      jsonOf(
         documentOf(problem, {
           publicUrl: context.publicUrl(),
           instance: request.originalUrl.split("?")[0]!,
@@ -142,6 +143,15 @@ export function mountProblems(app: Express, context: ApiContext): void {
       ),
     );
   });
+}
+
+/**
+ * Everything that leaves as JSON passes here, and no sealed secret does, wherever it stands: callers see that there is one,
+ * and whether it is another than before.
+ */
+function jsonOf(body: unknown): string {
+  const text = JSON.stringify(body);
+  return mayHoldSealed(text) ? JSON.stringify(redactSealed(JSON.parse(text))) : text;
 }
 
 /** `/v1/runs/{run}` → `/v1/runs/:run` */

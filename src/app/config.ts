@@ -4,6 +4,7 @@ import { DEFAULT_ATTEMPT_LIMIT_MS } from "../domain/definition.ts";
 import { listOf } from "../handlers/outbound/guard.ts";
 import { messageOf, operatorError } from "../kernel/errors.ts";
 import { findOidcFault, oidcSettings } from "./oidc.ts";
+import { faultOfKeys } from "./secrets/key-list.ts";
 
 /**
  * The only reader of the environment. Durations are whole milliseconds. docs/operations.md is compared with this
@@ -88,6 +89,16 @@ const schema = z.object({
     .min(16)
     .optional()
     .describe("Signs cursors, download links and sessions; the same on every replica of `api` and `sender`"),
+  PUNCTUAL_SECRET_KEYS: z
+    .string()
+    .optional()
+    .superRefine((text, issues) => {
+      const fault = text === undefined ? undefined : faultOfKeys(text);
+      if (fault !== undefined) issues.addIssue({ code: "custom", message: fault });
+    })
+    .describe(
+      "Master keys of secrets in payloads, `id:base64`, the newest first; the same on every `api` and `worker` (default: `secret-keys` in PUNCTUAL_DIR, which `npm start` makes)",
+    ),
   ...oidcSettings,
   PUNCTUAL_METRICS_HOST: z
     .string()
@@ -182,6 +193,7 @@ const SECRET = new Set([
   "DATABASE_URL",
   "REDIS_URL",
   "PUNCTUAL_SECRET",
+  "PUNCTUAL_SECRET_KEYS",
   "PUNCTUAL_KEY",
   "PUNCTUAL_SMTP_URL",
   "PUNCTUAL_S3_SECRET_KEY",

@@ -18,6 +18,7 @@ import type { ObjectStore } from "../objects/port.ts";
 import { createDatabase, type Database } from "../store/database.ts";
 import type { Config } from "./config.ts";
 import { openObjects } from "./objects.ts";
+import { findMasterKeys } from "./secrets/master-keys.ts";
 import { loadTzCandidate, type TzData } from "./tz-data.ts";
 import { readVersion } from "./version.ts";
 import { createWakes, type Wakes } from "./wakes.ts";
@@ -94,6 +95,7 @@ export function createCore(config: Config, role: string): Core {
     faults: noFaults,
     chance: systemChance,
     signals: wakes.signals,
+    masterKeys: findMasterKeys(config),
   };
   let closing = false;
   const processId = mintId(clock.now(), randomBucket());

@@ -9,12 +9,12 @@ import type { Service } from "../kernel/service.ts";
  *
  * Going on is safe here because nothing that counts is in memory: what the authority is told is guarded by fences, and
  * what a fault might leave hanging is ended by its lease. Processes without jobs keep Node's way: there a stray fault is
- * ours, and a restart is the answer.
+ * ours, and a restart is the answer. `scrub`: nobody knows which attempt it was, so all secrets in use are taken out.
  */
-export function createStrayFaults(log: Log): Service {
+export function createStrayFaults(log: Log, scrub: (text: string) => string): Service {
   const hear = (thrown: unknown, origin: string) =>
     log.error(
-      { origin, reason: describeThrown(thrown), stack: findStack(thrown) },
+      { origin, reason: scrub(describeThrown(thrown)), stack: scrub(findStack(thrown)) },
       "a fault was left behind, probably by a job; the process goes on",
     );
   const onRejection = (thrown: unknown) => hear(thrown, "unhandledRejection");
@@ -32,10 +32,10 @@ export function createStrayFaults(log: Log): Service {
 }
 
 /** Where it came from is all there is to find the job by. A throw in here would end the process after all. */
-function findStack(thrown: unknown): string | undefined {
+function findStack(thrown: unknown): string {
   try {
-    return thrown instanceof Error ? String(thrown.stack) : undefined;
+    return thrown instanceof Error ? String(thrown.stack) : "none";
   } catch {
-    return undefined;
+    return "none";
   }
 }

@@ -21,6 +21,7 @@ import { senderRole } from "./roles/sender.ts";
 import { sweeperRole } from "./roles/sweeper.ts";
 import { workerRole } from "./roles/worker.ts";
 import { readSecret } from "./secret.ts";
+import { keepMasterKeys } from "./secrets/master-keys.ts";
 import { askedToEnd } from "./shutdown.ts";
 
 const say = (line: string) => console.log(line);
@@ -57,6 +58,7 @@ export async function up(given: Config, searchPath: string): Promise<void> {
 
 /** All roles, from their start to the end that was asked for. */
 async function runAll(config: Config, given: Config, servers: Servers, ended: Promise<string>): Promise<void> {
+  keepMasterKeys(config);
   const core = createCore(config, "up");
   try {
     await openCore(core);

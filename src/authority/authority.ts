@@ -1,6 +1,7 @@
 import type { ResourceClass } from "../domain/definition.ts";
 import type { LeaseTerms } from "../domain/lease.ts";
 import type { ZoneSource } from "../domain/recurrence/zone-source.ts";
+import type { MasterKeys } from "../domain/secrets/sealing.ts";
 import type { Chance } from "../kernel/chance.ts";
 import type { Clock, Instant } from "../kernel/clock.ts";
 import type { FaultPoints } from "../kernel/faults.ts";
@@ -12,6 +13,7 @@ import { isDeadlock, sqlStateOf } from "../store/sql-errors.ts";
 import { type CalendarCache, createCalendarCache } from "./calendars/placings.ts";
 import { isNoFault } from "./refusal.ts";
 import { createRevisionCache, type RevisionCache } from "./revisions.ts";
+import { createVault, type Vault } from "./secrets/vault.ts";
 import type { PinnedZones } from "./timezones/pinned-zones.ts";
 
 /**
@@ -34,6 +36,8 @@ export type Authority = {
   readonly revisions: RevisionCache;
   readonly calendars: CalendarCache;
   readonly signals: Signals;
+  /** Seals secrets and opens them. */
+  readonly vault: Vault;
   /** One transaction. A deadlock is retried; a lost connection is an error with code `outcome-unknown`. */
   transact<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T>;
   /** The same authority, for one call to the API: what its verbs write down says where they were asked. */
@@ -73,11 +77,17 @@ const noSignals: Signals = {
 const DEADLOCK_TRIES = 5;
 
 export function createAuthority(
-  parts: Omit<Authority, "transact" | "from" | "revisions" | "calendars" | "signals" | "zones" | "tzVersion"> & {
+  parts: Omit<
+    Authority,
+    "transact" | "from" | "vault" | "revisions" | "calendars" | "signals" | "zones" | "tzVersion"
+  > & {
     signals?: Signals;
+    /** Without any, payloads with secrets are refused. */
+    masterKeys?: MasterKeys | undefined;
   },
 ): Authority {
   const { db, clock, metrics, settings, log, pinned } = parts;
+  let vault: Vault | undefined;
   const of = (origin: Origin | null): Pick<Authority, "transact"> => ({
     async transact(verb, work) {
       const startedAt = clock.monotonic();
@@ -102,6 +112,10 @@ export function createAuthority(
     signals: parts.signals ?? noSignals,
     calendars: createCalendarCache(),
     revisions: createRevisionCache(pinned),
+    get vault() {
+      vault ??= createVault(authority, parts.masterKeys);
+      return vault;
+    },
     get zones() {
       return pinned.book().zones;
     },

@@ -1,12 +1,18 @@
 import { LRUCache } from "lru-cache";
 import type { Definition, Payload } from "../domain/definition.ts";
 import type { CompiledRule, RuleFault } from "../domain/recurrence/compile.ts";
+import { mayHoldSealed } from "../domain/secrets/forms.ts";
 import type { Uuid } from "../kernel/ids.ts";
 import { type Queryable, sql } from "../store/database.ts";
 import type { PinnedZones } from "./timezones/pinned-zones.ts";
 
 /** A schedule's revision. Revisions never change, so a process may keep what it has read. */
-export type Revision = { definition: Definition; payload: Payload };
+export type Revision = {
+  definition: Definition;
+  payload: Payload;
+  /** Its payload may hold sealed secrets. Told from its text when it was read: no attempt looks for them in vain. */
+  maySeal: boolean;
+};
 
 /** `content` is the digest of what the revision says (null: unknown); revisions with equal digests are read once. */
 export type RevisionKey = { scheduleId: Uuid; revision: number; content: Uuid | null };
@@ -64,7 +70,7 @@ export function createRevisionCache(pinned: PinnedZones): RevisionCache {
       for (const row of rows) {
         const definition = parse(row.definition) as Definition;
         const payload = parse(row.payload) as Payload;
-        const revision = { definition, payload };
+        const revision = { definition, payload, maySeal: mayHoldSealed(row.payload) };
         revisions.set(nameOf(revisionOf(row)), revision);
         // Asked for without its digest, it is looked for without it.
         const plain = nameOf({ scheduleId: row.schedule_id, revision: row.revision, content: null });

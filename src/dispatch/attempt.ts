@@ -5,15 +5,20 @@ import type { JobRegistry } from "../handlers/registry.ts";
 import type { RunReader } from "../handlers/run-reader.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { showId } from "../kernel/ids.ts";
+import { scrubbedLog } from "../kernel/log.ts";
 import { storableJson } from "../kernel/storable.ts";
 import type { HeldAttempt, StopReason } from "./held.ts";
+import { mayHoldSecrets, openPayload } from "./open-payload.ts";
 import { type Outputs, type OutputTools, stageOutput, whileLapsed } from "./outputs.ts";
 import type { Reports } from "./reports.ts";
+import { outputWithout, type SecretsInUse, scrubbed, scrubLine } from "./secrets-in-use.ts";
 
 export type AttemptTools = OutputTools & {
   registry: JobRegistry;
   reader: RunReader;
   reports: Reports;
+  /** Remembers what was opened, for what is said where no attempt is known. */
+  secrets: SecretsInUse;
   /** Hears how long each handler took (ms), its report not counted: what decides how many runs a hint may name. */
   observe(class_: string, durationMs: number): void;
 };
@@ -27,7 +32,7 @@ export async function runAttempt(tools: AttemptTools, attempt: HeldAttempt): Pro
   const { clock, metrics } = tools.authority;
   const startedMs = clock.monotonic();
   const staged: Outputs = new Map();
-  const outcome = await executeHandler(tools.registry, grant.job, contextOf(tools, attempt, staged), grant.payload);
+  const outcome = await work(tools, attempt, staged);
   const seconds = (clock.monotonic() - startedMs) / 1000;
   tools.observe(grant.class, seconds * 1000);
   metrics.duration.observe(
@@ -42,6 +47,20 @@ export async function runAttempt(tools: AttemptTools, attempt: HeldAttempt): Pro
       "an attempt could not be reported; its lease will end it",
     );
   }
+}
+
+async function work(tools: AttemptTools, attempt: HeldAttempt, staged: Outputs): Promise<HandlerOutcome> {
+  const { grant } = attempt;
+  const { registry } = tools;
+  let { payload } = grant;
+  if (mayHoldSecrets(registry, grant)) {
+    const opened = await openPayload(tools.authority.vault, registry, grant);
+    if (!opened.ok) return opened.failure;
+    payload = opened.payload;
+    attempt.secrets = opened.secrets;
+    tools.secrets.add(opened.secrets);
+  }
+  return executeHandler(registry, grant.job, contextOf(tools, attempt, staged), payload, attempt.secrets);
 }
 
 async function report(
@@ -113,12 +132,13 @@ async function complete(
   }
 }
 
-function logOf(tools: AttemptTools, { grant }: HeldAttempt) {
-  return tools.authority.log.child({
+function logOf(tools: AttemptTools, { grant, secrets }: HeldAttempt) {
+  const log = tools.authority.log.child({
     run: showId("run", grant.runId),
     attempt: grant.attempt,
     fence: String(grant.fence),
   });
+  return secrets.count === 0 ? log : scrubbedLog(log, (line) => scrubLine(line, secrets));
 }
 
 function contextOf(tools: AttemptTools, attempt: HeldAttempt, staged: Outputs): JobContext {
@@ -140,9 +160,10 @@ function contextOf(tools: AttemptTools, attempt: HeldAttempt, staged: Outputs): 
       return logOf(tools, attempt);
     },
     progress(value) {
-      attempt.progress = storableJson(value) ?? attempt.progress;
+      attempt.progress = storableJson(scrubbed(value, attempt.secrets)) ?? attempt.progress;
     },
     read: tools.reader,
-    output: (name, bytes, mediaType) => stageOutput(tools, attempt, staged, { name, bytes, mediaType }),
+    output: (name, bytes, mediaType) =>
+      stageOutput(tools, attempt, staged, outputWithout(attempt.secrets, { name, bytes, mediaType })),
   };
 }

@@ -1,4 +1,5 @@
 import type { Grant } from "../authority/attempts/grant.ts";
+import type { KnownSecrets } from "../domain/secrets/known.ts";
 import type { Uuid } from "../kernel/ids.ts";
 
 /** Why a running attempt is told to stop. */
@@ -16,6 +17,8 @@ export type HeldAttempt = {
   readonly deadlineMs: number;
   /** What its handler last said of its progress and no heartbeat has carried yet: storable JSON text. */
   progress: string | undefined;
+  /** What was opened for it: whatever it says goes out without that. */
+  secrets: KnownSecrets;
 };
 
 /** The attempts of this process by run; a fence that is not here is nobody's business any more. */

@@ -2,6 +2,7 @@ import type { Grant } from "../authority/attempts/grant.ts";
 import type { Authority } from "../authority/authority.ts";
 import { announceWorker, dismissWorker, forgetWorkers } from "../authority/dispatch/presence.ts";
 import type { SlotAccounts } from "../domain/dispatch/slot-accounts.ts";
+import { NO_SECRETS } from "../domain/secrets/known.ts";
 import { describeThrown } from "../handlers/outcome.ts";
 import type { JobRegistry } from "../handlers/registry.ts";
 import type { RunReader } from "../handlers/run-reader.ts";
@@ -16,6 +17,7 @@ import { createFetcher } from "./fetcher.ts";
 import { createHeartbeats } from "./heartbeats.ts";
 import { createHeldAttempts, type HeldAttempt } from "./held.ts";
 import { createReports } from "./reports.ts";
+import type { SecretsInUse } from "./secrets-in-use.ts";
 import { createSlots } from "./slots.ts";
 import type { Source } from "./source.ts";
 
@@ -29,6 +31,7 @@ export type WorkerOptions = {
   registry: JobRegistry;
   objects: ObjectStore;
   reader: RunReader;
+  secrets: SecretsInUse;
   source: Source;
   claimLanes: number;
   /** How long running attempts may go on after stop was asked for. */
@@ -65,6 +68,7 @@ export function createWorker(options: WorkerOptions): Worker {
     registry: options.registry,
     objects: options.objects,
     reader: options.reader,
+    secrets: options.secrets,
     reports,
     heartbeats,
     ending: ending.signal,
@@ -105,13 +109,19 @@ export function createWorker(options: WorkerOptions): Worker {
         renewedMs: nowMs,
         deadlineMs,
         progress: undefined,
+        secrets: NO_SECRETS,
       };
       held.add(attempt);
       slots.take(grant.class, 1);
       accounts.get(grant.class)!.hold(grant.tenantId, 1);
       void runAttempt(tools, attempt)
         // It says that it never rejects; should it be wrong, one attempt is lost and not the process.
-        .catch((error) => log.error({ reason: describeThrown(error) }, "an attempt was lost; its lease will end it"))
+        .catch((error) =>
+          log.error(
+            { reason: options.secrets.scrub(describeThrown(error)) },
+            "an attempt was lost; its lease will end it",
+          ),
+        )
         .finally(() => {
           held.remove(attempt);
           accounts.get(grant.class)!.hold(grant.tenantId, -1);

@@ -1,4 +1,5 @@
 import type { Job } from "../domain/definition.ts";
+import { type KnownSecrets, NO_SECRETS } from "../domain/secrets/known.ts";
 import type { Detached, JobContext, JobResult } from "./context.ts";
 import { failureOf, type HandlerOutcome, type JobFailure, permanentFailure } from "./outcome.ts";
 import type { JobRegistry } from "./registry.ts";
@@ -9,20 +10,21 @@ import type { JobRegistry } from "./registry.ts";
  * It settles when the job's own promise does, and not before: a job that ignores `ctx.signal` keeps running after the
  * abort, so only the caller can decide whether to wait (its slot is still in use) or to walk away. An outcome that
  * arrives after the abort may well be a success; whether it still counts is decided by the fence at completion.
- * An output that cannot be staged is a failed attempt like any other.
+ * An output that cannot be staged is a failed attempt like any other. What a failure says, it says without `secrets`.
  */
 export async function executeHandler(
   registry: JobRegistry,
   job: Pick<Job, "name" | "version">,
   ctx: JobContext,
   payload: unknown,
+  secrets: KnownSecrets = NO_SECRETS,
 ): Promise<HandlerOutcome> {
   try {
     ctx.signal.throwIfAborted();
-    const result = await registry.get(job.name, job.version).run(ctx, payload);
+    const result = await registry.get(job.name, job.version).run(ctx, payload, secrets);
     return await outcomeOf(ctx, result);
   } catch (thrown) {
-    return failureOf(thrown, ctx.signal);
+    return failureOf(thrown, ctx.signal, secrets);
   }
 }
 

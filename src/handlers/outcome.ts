@@ -1,3 +1,4 @@
+import { type KnownSecrets, NO_SECRETS } from "../domain/secrets/known.ts";
 import { messageOf, PunctualError } from "../kernel/errors.ts";
 import { storableText } from "../kernel/storable.ts";
 import type { StagedOutput } from "./context.ts";
@@ -49,15 +50,15 @@ export function permanentFailure(code: string, message: string, options: { cause
 /**
  * Whatever was thrown, as an outcome. Never throws, whatever a stranger threw. A JobFailure says itself what it is;
  * after an abort the rest is `aborted`; anything unknown is transient (`handler-error`), because a retry is bounded and
- * a lost run is not.
+ * a lost run is not. Secrets are taken out before anything is cut: half of one is one still.
  */
-export function failureOf(thrown: unknown, signal: AbortSignal): HandlerFailure {
+export function failureOf(thrown: unknown, signal: AbortSignal, secrets: KnownSecrets = NO_SECRETS): HandlerFailure {
   return (
-    findDeclared(thrown) ?? {
+    findDeclared(thrown, secrets) ?? {
       kind: "failed",
       transient: true,
       code: signal.aborted ? "aborted" : UNKNOWN_CODE,
-      message: describeThrown(thrown),
+      message: describeThrown(thrown, secrets),
     }
   );
 }
@@ -67,18 +68,23 @@ const CODE_LIMIT = 100;
 const NO_MESSAGE = "The job failed without a message";
 
 /** The types of a JobFailure are promises of its caller only: a code may be an HTTP status, or missing. */
-function findDeclared(thrown: unknown): HandlerFailure | undefined {
+function findDeclared(thrown: unknown, secrets: KnownSecrets): HandlerFailure | undefined {
   try {
     // What we refused to take from the job: the same again would be refused again.
     if (thrown instanceof PunctualError && thrown.actor === "caller" && !thrown.retryable) {
-      return { kind: "failed", transient: false, code: thrown.code, message: storableText(thrown.message) };
+      return {
+        kind: "failed",
+        transient: false,
+        code: thrown.code,
+        message: storableText(secrets.scrub(thrown.message)),
+      };
     }
     if (!(thrown instanceof JobFailure)) return undefined;
     return {
       kind: "failed",
       transient: thrown.transient !== false,
-      code: textOr(thrown.code, UNKNOWN_CODE, CODE_LIMIT),
-      message: textOr(thrown.message, NO_MESSAGE),
+      code: textOr(thrown.code, UNKNOWN_CODE, secrets, CODE_LIMIT),
+      message: textOr(thrown.message, NO_MESSAGE, secrets),
       ...retryAfter(thrown.retryAfterMs),
     };
   } catch {
@@ -87,9 +93,9 @@ function findDeclared(thrown: unknown): HandlerFailure | undefined {
   }
 }
 
-function textOr(found: unknown, fallback: string, limit?: number): string {
+function textOr(found: unknown, fallback: string, secrets: KnownSecrets, limit?: number): string {
   const text = typeof found === "string" || typeof found === "number" ? String(found) : "";
-  return text === "" ? fallback : storableText(text, limit);
+  return text === "" ? fallback : storableText(secrets.scrub(text), limit);
 }
 
 function retryAfter(ms: number | undefined) {
@@ -97,9 +103,9 @@ function retryAfter(ms: number | undefined) {
 }
 
 /** Storable words for a thrown value, which can be anything, also an object whose own toString throws. Never throws. */
-export function describeThrown(thrown: unknown): string {
+export function describeThrown(thrown: unknown, secrets: KnownSecrets = NO_SECRETS): string {
   try {
-    return textOr(messageOf(thrown), NO_MESSAGE);
+    return textOr(messageOf(thrown), NO_MESSAGE, secrets);
   } catch {
     return "The job threw something that cannot be shown";
   }

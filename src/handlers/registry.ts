@@ -1,5 +1,6 @@
 import { closest, distance } from "fastest-levenshtein";
 import type { z } from "zod";
+import type { KnownSecrets } from "../domain/secrets/known.ts";
 import { bug } from "../kernel/errors.ts";
 import type { JobContext, JobResult } from "./context.ts";
 import { explainInput } from "./input.ts";
@@ -13,7 +14,7 @@ export type DefinedJob = {
   /** What the payload must look like; for docs and for refusing a schedule at creation. */
   input: z.ZodType;
   /** Checks the payload, then works. @throws JobFailure `job-input-invalid` when it is not acceptable. */
-  run(ctx: JobContext, payload: unknown): Promise<JobResult>;
+  run(ctx: JobContext, payload: unknown, secrets?: KnownSecrets): Promise<JobResult>;
 };
 
 /** Declares a job kind: `run` receives the payload as `input` parsed it. */
@@ -27,9 +28,9 @@ export function defineJob<Input extends z.ZodType>(job: {
     name: job.name,
     version: job.version,
     input: job.input,
-    async run(ctx, payload) {
+    async run(ctx, payload, secrets) {
       const parsed = job.input.safeParse(payload, { reportInput: true });
-      if (!parsed.success) throw permanentFailure("job-input-invalid", explainInput(parsed.error));
+      if (!parsed.success) throw permanentFailure("job-input-invalid", explainInput(parsed.error, secrets));
       return job.run(ctx, parsed.data);
     },
   };

@@ -11,10 +11,19 @@ export function createLog(options: { level: string; role: string; destination?: 
       serializers: { fence: String },
       formatters: { level: (label) => ({ level: label }) },
       timestamp: pino.stdTimeFunctions.isoTime,
-      redact: ["authorization", "headers.authorization", "secret"],
+      redact: ["authorization", "headers.authorization", "secret", "payload"],
     },
     options.destination ?? pino.destination({ fd: 2, sync: false }),
   );
+}
+
+/** The same log, whose lines pass through `scrub` as they are written, whatever was logged; of its children too. */
+export function scrubbedLog(log: Log, scrub: (line: string) => string): Log {
+  const { streamSym } = pino.symbols;
+  const child = log.child({}) as Log & Record<typeof streamSym, unknown>;
+  const stream = child[streamSym] as DestinationStream;
+  Object.defineProperty(child, streamSym, { value: { write: (line: string) => void stream.write(scrub(line)) } });
+  return child;
 }
 
 export const silentLog: Log = pino({ level: "silent" });

@@ -10,6 +10,7 @@ import { createApiKey } from "../../src/authority/tenants/create-api-key.ts";
 import { createTenant } from "../../src/authority/tenants/create-tenant.ts";
 import { createPinnedZones } from "../../src/authority/timezones/pinned-zones.ts";
 import { DEFAULT_ATTEMPT_LIMIT_MS } from "../../src/domain/definition.ts";
+import type { MasterKeys } from "../../src/domain/secrets/sealing.ts";
 import { systemChance } from "../../src/kernel/chance.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { operatorError } from "../../src/kernel/errors.ts";
@@ -50,6 +51,7 @@ export async function startTestServer(
   changes: Partial<ApiParts> = {},
   port = 0,
   maxConnections = 4,
+  masterKeys?: MasterKeys,
 ): Promise<TestServer> {
   const database = await createTestDatabase();
   const metrics = createMetrics();
@@ -62,6 +64,7 @@ export async function startTestServer(
     pinned: createPinnedZones(zones),
     faults: noFaults,
     chance: systemChance,
+    masterKeys,
     settings: {
       shard: 0,
       lease: { ttlMs: 60_000, heartbeatMs: 10_000, marginMs: 5000 } as never,

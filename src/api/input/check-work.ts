@@ -1,4 +1,4 @@
-import { CLASSES, type Definition, type Payload, type ResourceClass, type Work } from "../../domain/definition.ts";
+import { CLASSES, type Definition, type ResourceClass, type Work } from "../../domain/definition.ts";
 import type { Effect } from "../../domain/effects/definition.ts";
 import { compileRule, type RuleFault } from "../../domain/recurrence/compile.ts";
 import { LAST_NOMINAL } from "../../domain/recurrence/compiled.ts";
@@ -10,18 +10,24 @@ import { type FieldFault, fieldProblem, Problem, problemOfFaults } from "../prob
 import { didYouMean } from "./did-you-mean.ts";
 import { PAYLOAD_BYTES } from "./fields.ts";
 import { showValue } from "./issues.ts";
+import type { GivenPayload } from "./secrets.ts";
 
 /**
  * Refuses work that no worker could ever do: a job nobody registered, a payload that is too large or not the job's, an
  * attempt longer than its class allows, an effect that cannot be sent. What was accepted before is accepted still, also under a limit set lower since:
  * that cuts attempts, and breaks no schedule.
  */
-export function checkWork(context: ApiContext, work: Work, payload: Payload, before?: Work): void {
+export function checkWork(
+  context: ApiContext,
+  work: Work,
+  { plain: payload, secrets }: Pick<GivenPayload, "plain" | "secrets">,
+  before?: Work,
+): void {
   const bytes = Buffer.byteLength(JSON.stringify(payload));
   if (bytes > PAYLOAD_BYTES) {
     throw new Problem("payload-too-large", `payload: found ${bytes} bytes; allowed: at most ${PAYLOAD_BYTES}`);
   }
-  const errors = context.jobs.check(work.job, payload);
+  const errors = context.jobs.check(work.job, payload, secrets);
   if (errors === undefined) {
     const known = context.jobs.list();
     const name = didYouMean(

@@ -1,4 +1,5 @@
 import express, { type Request, type Response } from "express";
+import { SECRET } from "../../domain/secrets/forms.ts";
 import { fieldProblem, Problem } from "../problems/problem.ts";
 import { showPath, showValue } from "./issues.ts";
 import { faultOfText, type Json, JsonSyntaxError, JsonValueError, parseJson } from "./json.ts";
@@ -52,10 +53,12 @@ function parseBody(bytes: Buffer): Json {
       });
     }
     if (error instanceof JsonValueError) {
+      // What stands in a secret is not said again, nor are its fields.
+      const secretAt = error.path.indexOf(SECRET);
       throw fieldProblem({
-        field: showPath(error.path, "body"),
+        field: showPath(secretAt < 0 ? error.path : error.path.slice(0, secretAt + 1), "body"),
         message: error.message,
-        found: error.found,
+        found: secretAt < 0 ? error.found : "a secret",
         allowed: error.allowed,
       });
     }

@@ -22,12 +22,15 @@ export function storedOperationKeys(scope: "schedule" | "tenant", key: string): 
   return (purposes as KeyPurpose[]).map((purpose) => storedKey(purpose, key));
 }
 
+/** A key with what stands for the body: its hash, and how else the same body may have been written down. */
+export type SentKey = { key: string; bodySha256: Buffer; alsoSha256?: readonly Buffer[] };
+
 /** The request's idempotency key with the hash of its body, whatever the order of keys and the spaces; undefined without one. */
 export function requestKeyOf(
   purpose: KeyPurpose,
   header: string | undefined,
   sentBody: unknown,
-): { requestKey: { key: string; bodySha256: Buffer } } | undefined {
+): { requestKey: SentKey } | undefined {
   if (header === undefined) return undefined;
   if (!/^[\x21-\x7e]{1,200}$/.test(header)) {
     throw fieldProblem({
@@ -47,7 +50,7 @@ export function keyReused(): Problem {
 }
 
 /** JSON with sorted keys and no spaces. */
-function canonicalJson(value: unknown): string {
+export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   const members = Object.entries(value)

@@ -207,6 +207,11 @@ export const PROBLEMS = {
     "The service cannot answer at the moment",
     "Try again later; `/readyz` and `/v1/status` say what is wrong.",
   ),
+  "secrets-unavailable": refuse(
+    503,
+    "Secrets cannot be kept or opened here",
+    "The operator sets `PUNCTUAL_SECRET_KEYS`; `punctual doctor` says what is missing. Nothing was stored.",
+  ),
   "issuer-unreachable": retry(
     503,
     "The issuer of tokens does not answer",

@@ -55,6 +55,7 @@ function isContention(error: unknown): boolean {
 function fromPunctualError(error: PunctualError): Problem {
   const known = error.code in PROBLEMS ? (error.code as ProblemCode) : undefined;
   const options = { more: { ...error.details }, cause: error };
+  if (/^secrets?-unavailable$/.test(error.code)) return new Problem("secrets-unavailable", error.message);
   if (known === "busy") return new Problem("busy", error.message, { headers: { "retry-after": "1" } });
   if (error.actor === "caller") return new Problem(known ?? "invalid-request", error.message, options);
   if (error.actor === "operator")

@@ -17,6 +17,7 @@ import { recoverCommand } from "./recover/command.ts";
 import { roleCommands } from "./roles.ts";
 import { runsCommand } from "./runs/runs.ts";
 import { schedulesCommand } from "./schedules/schedules.ts";
+import { secretsCommand } from "./secrets/secrets.ts";
 import { settingsOf } from "./settings.ts";
 import { statsCommand } from "./stats.ts";
 import { tenantsCommand } from "./tenants/tenants.ts";
@@ -88,6 +89,10 @@ Settings come from the environment: docs/operations.md has them all.`,
   tenantsCommand(program.command("tenants").description("list, make, change, suspend and resume tenants"), act);
   doctorCommand(program, act);
   recoverCommand(program, act);
+  secretsCommand(
+    program.command("secrets").description("keys that seal secrets in payloads: show, rewrap, rotate"),
+    act,
+  );
   program.commandsGroup("Without a system:");
   previewCommand(program, act);
   calendarCommand(program.command("calendar").description("check this program's calendar against vectors"), act);

@@ -1,5 +1,6 @@
 import { messageOf, PunctualError } from "../../kernel/errors.ts";
 import { isStatementTimeout, sqlStateOf } from "../../store/sql-errors.ts";
+import { secretKeysCheck } from "../secrets/doctor-check.ts";
 import type { Check, Patient, Verdict } from "./check.ts";
 import { connectionCheck } from "./connection.ts";
 import { cursorsCheck } from "./cursors.ts";
@@ -34,6 +35,7 @@ const THEN: readonly Check[] = [
   cursorsCheck,
   faultsCheck,
   tzDataCheck,
+  secretKeysCheck,
   outboxCheck,
   endsCheck,
   effectsDueCheck,

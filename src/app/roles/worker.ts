@@ -1,3 +1,4 @@
+import { createSecretsInUse } from "../../dispatch/secrets-in-use.ts";
 import { directSource, eitherSource, redisSource, type Source } from "../../dispatch/source.ts";
 import { createWorker } from "../../dispatch/worker.ts";
 import { CLASSES } from "../../domain/definition.ts";
@@ -47,6 +48,7 @@ export function workerRole(core: Core, registry: JobRegistry): Service[] {
   const direct = directSource(authority, accounts);
   const source: Source =
     consumer === undefined ? direct : eitherSource(redisSource(consumer), direct, core.redisAvailable);
+  const secrets = createSecretsInUse();
   const worker = createWorker({
     id: core.processId,
     name: core.processName,
@@ -56,6 +58,7 @@ export function workerRole(core: Core, registry: JobRegistry): Service[] {
     registry,
     objects: core.objects,
     reader: { runsBetween: (tenantId, fromAt, toAt) => runsBetween(core.db, tenantId, fromAt, toAt) },
+    secrets,
     source,
     accounts,
     claimLanes: 1,
@@ -68,7 +71,7 @@ export function workerRole(core: Core, registry: JobRegistry): Service[] {
     });
   }
   // First, so that it is stopped last.
-  const strays = createStrayFaults(log);
+  const strays = createStrayFaults(log, secrets.scrub);
   if (consumer === undefined) return [strays, objectsReady(core), worker];
   const reminder = createReminder({ authority, consumer, redis: { available: core.redisAvailable }, accounts });
   return [strays, objectsReady(core), consumer, createLoop(reminder, core), worker];

@@ -6,7 +6,7 @@ import { readOwnWork } from "../../store/rows/runs/own-work.ts";
 import type { Authority } from "../authority.ts";
 
 /** What a run is to do: from its immutable revision, or from its own row where it brought its own work or payload. */
-export type Assignment = { work: Work; payload: Payload };
+export type Assignment = { work: Work; payload: Payload; maySeal: boolean };
 
 export async function loadAssignments(
   authority: Authority,
@@ -25,14 +25,16 @@ export async function loadAssignments(
     runs.map((run) => {
       const mine = own.get(run.id);
       if (run.schedule_id === null || run.revision === null) {
-        return [run.id, { work: mine!.job!, payload: mine!.payload! }];
+        return [run.id, { work: mine!.job!, payload: mine!.payload!, maySeal: true }];
       }
       const revision = authority.revisions.get({
         scheduleId: run.schedule_id,
         revision: run.revision,
         content: run.content,
       });
-      return [run.id, { work: mine?.job ?? revision.definition, payload: mine?.payload ?? revision.payload }];
+      const payload = mine?.payload ?? revision.payload;
+      const maySeal = payload !== revision.payload || revision.maySeal;
+      return [run.id, { work: mine?.job ?? revision.definition, payload, maySeal }];
     }),
   );
 }

@@ -23,6 +23,8 @@ export type Grant = {
   deadlineAt: Instant;
   job: Job;
   payload: Payload;
+  /** Whether the payload may hold sealed secrets. */
+  maySeal: boolean;
 };
 
 /** What makes an attempt this one and no other. */
@@ -38,7 +40,7 @@ export async function toGrants(
   const assignments = await loadAssignments(authority, tx, runs);
   return runs.map((run, i) => {
     const identity = identities[i]!;
-    const { work, payload } = assignments.get(run.id)!;
+    const { work, payload, maySeal } = assignments.get(run.id)!;
     const classLimitMs = authority.settings.attemptLimitMs[run.class as ResourceClass] ?? work.attemptTimeoutMs;
     return {
       ...identity,
@@ -50,6 +52,7 @@ export async function toGrants(
       deadlineAt: run.deadline_at ?? identity.startedAt + Math.min(work.attemptTimeoutMs, classLimitMs),
       job: work.job,
       payload,
+      maySeal,
     };
   });
 }

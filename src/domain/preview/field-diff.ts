@@ -1,3 +1,5 @@
+import { SECRET, sealedTextOf } from "../secrets/forms.ts";
+
 /** Which fields differ between two definitions, by their paths. */
 
 /** `from` is missing where the field is new, `to` where it is gone. */
@@ -21,7 +23,7 @@ function collect(before: object, after: object, path: string, changes: FieldChan
     const [from, to] = [ownValue(before, name), ownValue(after, name)];
     if (isSame(from, to)) continue;
     const field = path === "" ? name : `${path}.${name}`;
-    if (isPlain(from) && isPlain(to)) collect(from, to, field, changes);
+    if (isPlain(from) && isPlain(to) && !isSecret(from) && !isSecret(to)) collect(from, to, field, changes);
     else changes.push({ field, ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) });
   }
 }
@@ -33,6 +35,11 @@ function ownValue(object: object, name: string): unknown {
 
 function isPlain(value: unknown): value is object {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A secret is one value, whether sealed or as it is shown. */
+function isSecret(value: object): boolean {
+  return Object.hasOwn(value, SECRET) || sealedTextOf(value) !== undefined;
 }
 
 /** Whatever the order of fields. */

@@ -2,7 +2,12 @@ import type { Uuid } from "../../kernel/ids.ts";
 import { type Queryable, sql } from "../database.ts";
 
 /** Who sent a request, and what it said: the same key with another hash is another request. */
-export type RequestKey = { key: string; bodySha256: Buffer };
+export type RequestKey = {
+  key: string;
+  bodySha256: Buffer;
+  /** How else the same body may have been written down: under an earlier key, or without one. */
+  alsoSha256?: readonly Buffer[];
+};
 
 const INSERT = sql(
   "request_keys_insert",
@@ -27,7 +32,8 @@ export async function takeRequestKey(
     const [row] = await tx.query<{ request_sha256: Buffer; subject: Uuid }>(READ, [scope, request.key]);
     // Its time was over, and retention has forgotten it since: now it is a new key.
     if (row === undefined) continue;
-    return row.request_sha256.equals(request.bodySha256)
+    const same = [request.bodySha256, ...(request.alsoSha256 ?? [])];
+    return same.some((hash) => row.request_sha256.equals(hash))
       ? { kind: "repeated", subject: row.subject }
       : { kind: "reused" };
   }

@@ -6,7 +6,7 @@ import { checkJobAllowed } from "../../identity/standing.ts";
 import { checkWork } from "../../input/check-work.ts";
 import { idempotencyHeaders, payloadSchema } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
-import { requestKeyOf } from "../../input/request-key.ts";
+import { readSecrets, requestKeyWith } from "../../input/secrets.ts";
 import { defineRoute } from "../../route.ts";
 import { madeRunAnswer, replyWithRun } from "./made.ts";
 
@@ -22,17 +22,26 @@ export const createRunRoute = defineRoute({
   body: workSchema.extend({ payload: payloadSchema.default({}) }),
   example: RUN_BODY,
   answer: madeRunAnswer,
-  problems: ["unknown-job", "job-not-allowed", "payload-too-large", "request-key-reused", "quota-exceeded"],
+  problems: [
+    "unknown-job",
+    "job-not-allowed",
+    "payload-too-large",
+    "request-key-reused",
+    "quota-exceeded",
+    "secrets-unavailable",
+  ],
   async handle(call, context, caller) {
     const { payload, ...work } = call.body;
-    checkWork(context, work, payload);
+    const given = await readSecrets(context, caller.tenantId, work.job, { sent: payload });
+    checkWork(context, work, given);
     checkJobAllowed(caller, work.job);
+    const requestKey = await requestKeyWith(context, caller.tenantId, given, "run", call);
     const outcome = await runAdHoc(context.authority, {
       tenantId: caller.tenantId,
       actor: caller.actor,
       work,
-      payload,
-      ...requestKeyOf("run", call.header("idempotency-key"), call.sentBody),
+      payload: await given.seal(),
+      ...requestKey,
     });
     return replyWithRun(context, outcome, "");
   },

@@ -7,7 +7,8 @@ import { unknownCalendar } from "../../input/calendars.ts";
 import { checkBounds, checkWindow, checkWork, ruleProblem } from "../../input/check-work.ts";
 import { idempotencyHeaders, scheduleFields } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
-import { keyReused, requestKeyOf } from "../../input/request-key.ts";
+import { keyReused } from "../../input/request-key.ts";
+import { readSecrets, requestKeyWith } from "../../input/secrets.ts";
 import { presentSchedule } from "../../present/schedule.ts";
 import { Problem } from "../../problems/problem.ts";
 import { quotaProblem, SCHEDULE_QUOTA_PROBLEMS } from "../../problems/quota.ts";
@@ -40,29 +41,32 @@ export const createScheduleRoute = defineRoute({
     "unknown-calendar",
     "payload-too-large",
     "request-key-reused",
+    "secrets-unavailable",
     "schedule-key-taken",
     ...SCHEDULE_QUOTA_PROBLEMS,
   ],
   async handle(call, context, caller) {
-    const { name, key, labels, managedBy, notes, payload } = call.body;
+    const { name, key, labels, managedBy, notes } = call.body;
     const definition = definitionOf(call.body);
     checkWindow(definition);
     checkBounds(definition);
-    checkWork(context, definition, payload);
+    const given = await readSecrets(context, caller.tenantId, definition.job, { sent: call.body.payload });
+    checkWork(context, definition, given);
     checkJobAllowed(caller, definition.job);
     const admission = await askAdmission(context, caller, definition);
+    const requestKey = await requestKeyWith(context, caller.tenantId, given, "schedule", call);
     const outcome = await createSchedule(context.authority, {
       tenantId: caller.tenantId,
       actor: caller.actor,
       name,
       labels,
       definition,
-      payload,
+      payload: await given.seal(),
       isInfeasible: admission.isRefused,
       ...(key === undefined ? {} : { key }),
       ...(managedBy === undefined ? {} : { managedBy }),
       ...(notes === undefined ? {} : { notes }),
-      ...requestKeyOf("schedule", call.header("idempotency-key"), call.sentBody),
+      ...requestKey,
     });
     switch (outcome.kind) {
       case "created":

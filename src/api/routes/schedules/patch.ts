@@ -33,19 +33,18 @@ export const patchScheduleRoute = defineRoute({
   async handle(call, context, caller) {
     const expectedRevision = readExpectedRevision(call.header("if-match"), call.body.expectedRevision);
     const current = await getSchedule(context, caller, call.params.schedule);
-    const { changed, definition, payload } = patched(current, call.body, call.sentBody);
+    const { changed, definition } = patched(current, call.body, call.sentBody);
     return revise(context, caller, {
-      scheduleId: current.id,
+      current,
       ref: call.params.schedule,
       expectedRevision,
-      before: current.definition,
       change: {
         ...(changed.name === undefined ? {} : { name: changed.name }),
         ...(changed.labels === undefined ? {} : { labels: changed.labels }),
         ...(changed.notes === undefined ? {} : { notes: changed.notes }),
         ...(changed.managedBy === undefined ? {} : { managedBy: changed.managedBy }),
         definition,
-        payload,
+        payload: changed.payload,
       },
     });
   },

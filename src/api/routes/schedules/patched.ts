@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Definition, Payload } from "../../../domain/definition.ts";
+import type { Definition } from "../../../domain/definition.ts";
 import type { ScheduleView } from "../../../store/reads/schedules.ts";
 import { scheduleFields } from "../../input/fields.ts";
 import { definitionOf } from "./split.ts";
@@ -24,12 +24,12 @@ export function patched(
   current: ScheduleView,
   body: Patch,
   sentBody: unknown,
-): { readonly changed: Patch; readonly definition: Definition; readonly payload: Payload } {
+): { readonly changed: Patch; readonly definition: Definition } {
   // Defaults belong to creation: only what was really sent is a change.
   const sent = new Set(Object.keys(sentBody as object));
   const changed = Object.fromEntries(Object.entries(body).filter(([field]) => sent.has(field))) as Patch;
   const definition = withoutNulls({ ...current.definition, ...definitionOf(changed as Definition) });
-  return { changed, definition, payload: changed.payload ?? current.payload };
+  return { changed, definition };
 }
 
 function withoutNulls(definition: Definition): Definition {

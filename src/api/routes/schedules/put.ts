@@ -43,10 +43,9 @@ export const putScheduleRoute = defineRoute({
       });
     }
     return revise(context, caller, {
-      scheduleId: current.id,
+      current,
       ref: call.params.schedule,
       expectedRevision,
-      before: current.definition,
       change: {
         name,
         labels,

@@ -1,12 +1,13 @@
 import { z } from "zod";
 import { reviseSchedule } from "../../../authority/schedules/revise-schedule.ts";
 import type { Definition, Payload } from "../../../domain/definition.ts";
-import type { Uuid } from "../../../kernel/ids.ts";
+import type { ScheduleView } from "../../../store/reads/schedules.ts";
 import type { ApiContext, Caller } from "../../context.ts";
 import { checkJobAllowed } from "../../identity/standing.ts";
 import { unknownCalendar } from "../../input/calendars.ts";
 import { checkBounds, checkWindow, checkWork, ruleProblem } from "../../input/check-work.ts";
 import { readIfMatch } from "../../input/if-match.ts";
+import { readSecrets } from "../../input/secrets.ts";
 import { presentSchedule } from "../../present/schedule.ts";
 import type { ProblemCode } from "../../problems/catalogue.ts";
 import { fieldProblem, Problem } from "../../problems/problem.ts";
@@ -38,6 +39,7 @@ export const reviseProblems: ProblemCode[] = [
   "unknown-calendar",
   "payload-too-large",
   "revision-conflict",
+  "secrets-unavailable",
   "interval-below-quota",
   "infeasible",
 ];
@@ -60,24 +62,31 @@ export async function revise(
   context: ApiContext,
   caller: Caller,
   request: {
-    scheduleId: Uuid;
+    current: ScheduleView;
     ref: string;
     expectedRevision: number;
-    before: Definition;
     change: {
       name?: string;
       labels?: Record<string, string>;
       notes?: string | null;
       managedBy?: string | null;
       definition: Definition;
-      payload: Payload;
+      /** As it was sent; undefined: it stays. */
+      payload: Payload | undefined;
     };
   },
 ): Promise<Reply> {
-  const { scheduleId, ref, expectedRevision, before, change } = request;
+  const { current, ref, expectedRevision, change } = request;
+  const { id: scheduleId, definition: before } = current;
   checkWindow(change.definition);
   checkBounds(change.definition, before);
-  checkWork(context, change.definition, change.payload, before);
+  // Secrets that stay are those of the revision that the caller saw, and of no other.
+  if (current.revision !== expectedRevision) throw conflict(context, expectedRevision, current);
+  const given = await readSecrets(context, caller.tenantId, change.definition.job, {
+    sent: change.payload,
+    base: current.payload,
+  });
+  checkWork(context, change.definition, given, before);
   checkJobAllowed(caller, change.definition.job);
   const admission = changesTiming(before, change.definition)
     ? await askAdmission(context, caller, change.definition, scheduleId)
@@ -87,7 +96,7 @@ export async function revise(
     actor: caller.actor,
     scheduleId,
     expectedRevision,
-    change,
+    change: { ...change, payload: await given.seal() },
     isInfeasible: admission.isRefused,
   });
   switch (outcome.kind) {
@@ -98,13 +107,7 @@ export async function revise(
         body: withFeasibility(presentSchedule(outcome.schedule, context.zones), admission),
       };
     case "conflict":
-      throw new Problem(
-        "revision-conflict",
-        `expectedRevision: found ${expectedRevision}; the schedule is at revision ${outcome.schedule.revision}`,
-        {
-          more: { current: presentSchedule(outcome.schedule, context.zones) },
-        },
-      );
+      throw conflict(context, expectedRevision, outcome.schedule);
     case "quota":
     case "unfit":
       throw quotaProblem(context, outcome);
@@ -118,4 +121,12 @@ export async function revise(
     case "unknown-calendar":
       throw await unknownCalendar(context, caller.tenantId, change.definition, outcome.name);
   }
+}
+
+function conflict(context: ApiContext, expectedRevision: number, current: ScheduleView): Problem {
+  return new Problem(
+    "revision-conflict",
+    `expectedRevision: found ${expectedRevision}; the schedule is at revision ${current.revision}`,
+    { more: { current: presentSchedule(current, context.zones) } },
+  );
 }

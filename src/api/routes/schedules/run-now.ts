@@ -6,7 +6,7 @@ import { checkJobAllowed } from "../../identity/standing.ts";
 import { checkWork } from "../../input/check-work.ts";
 import { idempotencyHeaders, payloadSchema, scheduleParams } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
-import { requestKeyOf } from "../../input/request-key.ts";
+import { type GivenPayload, NO_PAYLOAD, readSecrets, requestKeyWith } from "../../input/secrets.ts";
 import { getSchedule, getScheduleId } from "../../resolve.ts";
 import { defineRoute } from "../../route.ts";
 import { madeRunAnswer, replyWithRun } from "../runs/made.ts";
@@ -32,21 +32,27 @@ export const runNowRoute = defineRoute({
     "job-not-allowed",
     "payload-too-large",
     "quota-exceeded",
+    "secrets-unavailable",
   ],
   async handle(call, context, caller) {
-    const { payload } = call.body;
+    const { payload: sent } = call.body;
     const scheduleId = await getScheduleId(context, caller, call.params.schedule);
-    if (payload !== undefined || caller.allowedJobs !== null) {
-      const { definition } = await getSchedule(context, caller, call.params.schedule);
+    let given: GivenPayload = NO_PAYLOAD;
+    if (sent !== undefined || caller.allowedJobs !== null) {
+      const { definition, payload: base } = await getSchedule(context, caller, call.params.schedule);
       checkJobAllowed(caller, definition.job);
-      if (payload !== undefined) checkWork(context, definition, payload, definition);
+      if (sent !== undefined) {
+        given = await readSecrets(context, caller.tenantId, definition.job, { sent, base });
+        checkWork(context, definition, given, definition);
+      }
     }
+    const requestKey = await requestKeyWith(context, caller.tenantId, given, "run-now", call);
     const outcome = await runNow(context.authority, {
       tenantId: caller.tenantId,
       actor: caller.actor,
       scheduleId,
-      ...(payload === undefined ? {} : { payload }),
-      ...requestKeyOf("run-now", call.header("idempotency-key"), call.sentBody),
+      ...(sent === undefined ? {} : { payload: await given.seal() }),
+      ...requestKey,
     });
     return replyWithRun(context, outcome, call.params.schedule);
   },

@@ -1,20 +1,22 @@
 import type { Command } from "commander";
 import type { Act } from "../act.ts";
 import { printJson, printLine } from "../print.ts";
-import { readJob, readPayload, readSet } from "../schedules/field-options.ts";
+import { readJob, readPayloadFields, readSet } from "../schedules/field-options.ts";
+import { withSecretOption } from "../schedules/secret-options.ts";
 import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
 import { UsageError } from "../usage.ts";
 
 type CreateOptions = ClientOptions & {
   job?: string;
   payload?: string;
+  secret?: string[];
   class?: string;
   set?: string;
   idempotencyKey?: string;
 };
 
 export function createRunCommand(group: Command, act: Act): void {
-  withClientOptions(group.command("create").description("run a job once, without a schedule"))
+  withSecretOption(withClientOptions(group.command("create").description("run a job once, without a schedule")))
     .usage("--job <name@version> [options]")
     .option("--job <name@version>", "what: a registered job, such as report.run-summary@1")
     .option("--payload <json>", "what the job is given: a JSON object, or @file")
@@ -28,7 +30,7 @@ export function createRunCommand(group: Command, act: Act): void {
           ...(options.set === undefined ? {} : readSet(options.set)),
           job: readJob(options.job),
           ...(options.class === undefined ? {} : { class: options.class }),
-          ...(options.payload === undefined ? {} : { payloadJson: readPayload(options.payload) }),
+          ...readPayloadFields(options),
         };
         const made = await clientFor(options, config).runs.create(draft, options.idempotencyKey);
         if (options.json) return printJson(made);

@@ -6,6 +6,7 @@ import { UsageError } from "../usage.ts";
 import { showLocal } from "../words.ts";
 import { type FieldOptions, readFields, withFieldOptions } from "./field-options.ts";
 import { readScheduleRef } from "./schedule-ref.ts";
+import { withCurrentPayload } from "./secret-options.ts";
 
 type EditOptions = FieldOptions & { revision?: string; dryRun?: boolean };
 
@@ -29,7 +30,7 @@ Examples:
         const { schedules } = clientFor(options, config);
         const schedule = readScheduleRef(ref);
         const current = await schedules.get(schedule);
-        const fields = readFields(options, current.rule);
+        const fields = readFields(withCurrentPayload(options, current.payload), current.rule);
         if (Object.keys(fields).length === 0) throw new UsageError("nothing to change: no field is given");
         if (options.dryRun) {
           const { payloadJson: _payload, ...timing } = fields;

@@ -4,6 +4,7 @@ import type { ClientOptions } from "../target.ts";
 import { UsageError } from "../usage.ts";
 import { readJsonObject } from "./json-option.ts";
 import { type RuleOptions, readRule, withRuleOptions } from "./rule-options.ts";
+import { addSecrets, withSecretOption } from "./secret-options.ts";
 
 /** What a schedule is made of, as options: shared by create and edit. */
 export type FieldOptions = ClientOptions &
@@ -11,6 +12,7 @@ export type FieldOptions = ClientOptions &
     name?: string;
     job?: string;
     payload?: string;
+    secret?: string[];
     class?: string;
     label?: string[];
     calendar?: string[];
@@ -18,9 +20,10 @@ export type FieldOptions = ClientOptions &
   };
 
 export function withFieldOptions(command: Command): Command {
-  return withRuleOptions(command.option("--name <name>", "for people"))
+  const named = withRuleOptions(command.option("--name <name>", "for people"))
     .option("--job <name@version>", "what: a registered job, such as report.run-summary@1")
-    .option("--payload <json>", "what the job is given: a JSON object, or @file")
+    .option("--payload <json>", "what the job is given: a JSON object, or @file");
+  return withSecretOption(named)
     .option("--class <class>", "short, long or memory")
     .option("--label <name=value...>", "to find it by; may be repeated")
     .option("--calendar <name=choice...>", "on days that calendar excludes: exclude or shift; the first one decides")
@@ -38,12 +41,18 @@ export function readFields(options: FieldOptions, current?: Rule): Partial<Sched
     ...(options.class === undefined ? {} : { class: options.class }),
     ...(options.label === undefined ? {} : { labels: readLabels(options.label) }),
     ...(options.calendar === undefined ? {} : { calendars: readCalendars(options.calendar) }),
-    ...(options.payload === undefined ? {} : { payloadJson: readPayload(options.payload) }),
+    ...readPayloadFields(options),
   };
 }
 
+/** The payload that options ask for, with its secrets. */
+export function readPayloadFields({ payload, secret }: { payload?: string; secret?: string[] }) {
+  const payloadJson = addSecrets(payload === undefined ? undefined : readPayload(payload), secret);
+  return payloadJson === undefined ? {} : { payloadJson };
+}
+
 /** The text is checked and sent as it is: writing it anew would round large numbers before the API could refuse them. */
-export function readPayload(text: string): string {
+function readPayload(text: string): string {
   return readJsonObject("--payload", text, '{"period":"last-day"}');
 }
 

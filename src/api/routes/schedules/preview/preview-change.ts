@@ -2,12 +2,14 @@ import { z } from "zod";
 import { previewOf } from "../../../../domain/preview/answer.ts";
 import { changedFields } from "../../../../domain/preview/field-diff.ts";
 import { compareNext } from "../../../../domain/preview/instant-diff.ts";
+import { redactSealed } from "../../../../domain/secrets/forms.ts";
 import { READERS } from "../../../context.ts";
 import { PREVIEW_CHANGE_BODY } from "../../../examples.ts";
 import { checkJobAllowed } from "../../../identity/standing.ts";
 import { checkBounds, checkWork } from "../../../input/check-work.ts";
 import { scheduleParams, shownInstant } from "../../../input/fields.ts";
 import { noFields } from "../../../input/no-fields.ts";
+import { readSecrets } from "../../../input/secrets.ts";
 import { fieldChanges, presentFields } from "../../../present/change.ts";
 import { showInstant } from "../../../present/instant.ts";
 import { bothInstants, presentInstant } from "../../../present/schedule.ts";
@@ -54,12 +56,24 @@ export const previewChangeRoute = defineRoute({
     schema: changePreviewSchema,
   },
   onlyReads: true,
-  problems: ["not-found", "invalid-rule", "unknown-calendar", "unknown-job", "job-not-allowed", "payload-too-large"],
+  problems: [
+    "not-found",
+    "invalid-rule",
+    "unknown-calendar",
+    "unknown-job",
+    "job-not-allowed",
+    "payload-too-large",
+    "secrets-unavailable",
+  ],
   async handle({ params, body, sentBody }, context, caller) {
     const current = await getSchedule(context, caller, params.schedule);
-    const { changed, definition, payload } = patched(current, body, sentBody);
+    const { changed, definition } = patched(current, body, sentBody);
+    const given = await readSecrets(context, caller.tenantId, definition.job, {
+      sent: changed.payload,
+      base: current.payload,
+    });
     checkBounds(definition, current.definition);
-    checkWork(context, definition, payload, current.definition);
+    checkWork(context, definition, given, current.definition);
     checkJobAllowed(caller, definition.job);
     const question = { fromAt: body.from ?? context.clock.now(), count: body.count };
     const after = await getTimetable(context, caller, definition, question.fromAt, current.id);
@@ -76,8 +90,8 @@ export const previewChangeRoute = defineRoute({
     const { name, labels, notes, managedBy } = current;
     const described = { name, labels, notes, managedBy };
     const fields = changedFields(
-      { ...described, ...current.definition, payload: current.payload },
-      { ...described, ...pickDescribed(changed), ...definition, payload },
+      { ...described, ...current.definition, payload: redactSealed(current.payload) },
+      { ...described, ...pickDescribed(changed), ...definition, payload: given.shown() },
     );
     const instants = compareNext(before, after, question.fromAt, question.count);
     const oldShown = (at: number) => presentInstant(at, current.definition.rule, context.zones);

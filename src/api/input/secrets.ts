@@ -1,0 +1,175 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Json, Payload } from "../../domain/definition.ts";
+import {
+  findSealed,
+  isObject,
+  mapJson,
+  mayHoldForms,
+  type Path,
+  placeOf,
+  readForms,
+  SEALED,
+  SECRET,
+  type SecretForm,
+  shownSecret,
+  versionOf,
+} from "../../domain/secrets/forms.ts";
+import { type KnownSecrets, knowSecrets, NO_SECRETS } from "../../domain/secrets/known.ts";
+import type { Uuid } from "../../kernel/ids.ts";
+import type { ApiContext } from "../context.ts";
+import { fieldProblem } from "../problems/problem.ts";
+import { canonicalJson, type KeyPurpose, requestKeyOf, type SentKey } from "./request-key.ts";
+import { secretField } from "./secret-faults.ts";
+
+/** A payload of a request, whose secrets are told apart from the rest. */
+export type GivenPayload = {
+  /** As its job gets it: for judging, never for answers, logs or tables. */
+  plain: Payload;
+  secrets: KnownSecrets;
+  /** What is stored. A secret that is the one that was there keeps its sealed text. */
+  seal(): Promise<Payload>;
+  /** What previews show of it. A secret that was sent looks new in any case, so that nobody tries guesses with them. */
+  shown(): Payload;
+};
+
+const plainPayload = (payload: Payload): GivenPayload => ({
+  plain: payload,
+  secrets: NO_SECRETS,
+  seal: async () => payload,
+  shown: () => payload,
+});
+
+export const NO_PAYLOAD: GivenPayload = plainPayload({});
+
+/** `sent` undefined: what is there stays. `base` is what is stored there, where there is something. */
+type Given = { sent: Payload; base?: Payload } | { sent: Payload | undefined; base: Payload };
+
+type JobName = { name: string; version: number };
+
+/**
+ * Reads the secrets of a payload: those that the caller wraps, those that the job's input marks, and those that are to stay.
+ * Throws a problem that names the field for what is no secret, or has none to keep.
+ */
+export async function readSecrets(
+  context: ApiContext,
+  tenantId: Uuid,
+  job: JobName,
+  { sent, base }: Given,
+): Promise<GivenPayload> {
+  const payload = sent ?? base!;
+  const mayHold = mayHoldForms(JSON.stringify(payload));
+  if (!mayHold && !context.jobs.marksSecrets(job)) return plainPayload(payload);
+
+  const stored = base === undefined ? [] : findSealed(base);
+  const forms = sent === undefined ? stored.map(keptForm) : mayHold ? formsOf(sent) : [];
+  const kept = forms.filter((form) => form.kind === "kept").map((form) => ({ ...form, text: findKept(form, stored) }));
+  const { vault } = context.authority;
+  const opened = await vault.open(
+    tenantId,
+    kept.map((one) => one.text),
+  );
+  const values = new Map<string, Json>();
+  for (const { path, text } of kept) values.set(keyOf(path), opened.get(text)!);
+  for (const form of forms) if (form.kind === "new") values.set(keyOf(form.path), form.value);
+  const plain = mapJson(payload, (_value, path) => values.get(keyOf(path)));
+  if (!isObject(plain)) {
+    throw fieldProblem({ field: "payload", message: "must be a JSON object", found: "a secret that is none" });
+  }
+
+  const paths = outermost([...forms.map((form) => form.path), ...context.jobs.findSecrets(job, plain)]);
+  const found = paths.map((path) => ({ path, value: valueAt(plain, path)! }));
+  const textAt = new Map(kept.map(({ path, text }) => [keyOf(path), text]));
+  const at = new Map(found.map((one) => [keyOf(one.path), one]));
+
+  return {
+    plain,
+    secrets: knowSecrets(found),
+    async seal() {
+      const sealed = new Map<string, string>();
+      for (const { path, value } of found) {
+        const text = textAt.get(keyOf(path)) ?? (await sameAsBefore(path, value));
+        sealed.set(keyOf(path), text ?? (await vault.sealer(tenantId))(value));
+      }
+      return mapJson(plain, (_value, path) => {
+        const text = sealed.get(keyOf(path));
+        return text === undefined ? undefined : { [SEALED]: text };
+      }) as Payload;
+    },
+    shown: () =>
+      mapJson(plain, (_value, path) => {
+        const key = keyOf(path);
+        if (!at.has(key)) return undefined;
+        const text = textAt.get(key);
+        return text === undefined ? { [SECRET]: null } : shownSecret(text);
+      }) as Payload,
+  };
+
+  /** The sealed text that stands in this place and holds this value. One that does not open holds another. */
+  async function sameAsBefore(path: Path, value: Json): Promise<string | undefined> {
+    const before = stored.find((one) => keyOf(one.path) === keyOf(path));
+    if (before === undefined) return undefined;
+    const held = await vault.open(tenantId, [before.text]).catch(() => new Map<string, Json>());
+    return held.has(before.text) && isDeepStrictEqual(held.get(before.text), value) ? before.text : undefined;
+  }
+}
+
+const keyOf = (path: Path) => JSON.stringify(path);
+
+function keptForm({ path, text }: { path: Path; text: string }): SecretForm {
+  return { kind: "kept", path, version: versionOf(text) };
+}
+
+function formsOf(sent: Payload): readonly SecretForm[] {
+  const { forms, fault } = readForms(sent);
+  if (fault === undefined) return forms;
+  const { path, ...rest } = fault;
+  throw fieldProblem({ field: secretField(path, "payload"), ...rest });
+}
+
+/**
+ * Which stored secret is to stay: by its version in that place, where lists count as one place; without a version by
+ * the path alone. From another field none is taken: it would be shown where its job does not expect a secret.
+ */
+function findKept({ path, version }: Extract<SecretForm, { kind: "kept" }>, stored: readonly StoredSecret[]): string {
+  const here = stored.filter((one) => placeOf(one.path) === placeOf(path));
+  const found =
+    version === undefined
+      ? here.find((one) => keyOf(one.path) === keyOf(path))
+      : here.find((one) => versionOf(one.text) === version);
+  if (found !== undefined) return found.text;
+  throw fieldProblem({
+    field: secretField(path, "payload"),
+    message: version === undefined || here.length === 0 ? "has no secret to keep" : "is not the version that is there",
+    found: version === undefined ? `{"${SECRET}": null}` : `version ${version.slice(0, 40)}`,
+    allowed: `{"${SECRET}": value}`,
+  });
+}
+
+type StoredSecret = { path: Path; text: string };
+
+/** A secret within a secret is part of it. */
+function outermost(paths: readonly Path[]): Path[] {
+  const keys = new Set(paths.map(keyOf));
+  const hasOuter = (path: Path) => path.some((_, i) => keys.has(keyOf(path.slice(0, i))));
+  return [...keys].map((key) => JSON.parse(key) as Path).filter((path) => !hasOuter(path));
+}
+
+function valueAt(payload: Json, path: Path): Json | undefined {
+  return path.reduce<unknown>((at, part) => Object.getOwnPropertyDescriptor(Object(at), part)?.value, payload) as Json;
+}
+
+/** The request's idempotency key. What stands for a body with secrets is of no use to who has the database alone. */
+export async function requestKeyWith(
+  context: ApiContext,
+  tenantId: Uuid,
+  { secrets }: GivenPayload,
+  purpose: KeyPurpose,
+  call: { header(name: string): string | undefined; sentBody: unknown },
+): Promise<{ requestKey: SentKey } | undefined> {
+  const plain = requestKeyOf(purpose, call.header("idempotency-key"), call.sentBody);
+  if (plain === undefined || secrets.count === 0) return plain;
+  const { key, bodySha256 } = plain.requestKey;
+  const [mac, ...earlier] = await context.authority.vault.macsOf(tenantId, canonicalJson(call.sentBody));
+  // Written down before there were secrets, the same body had another hash.
+  return { requestKey: { key, bodySha256: mac!, alsoSha256: [...earlier, bodySha256] } };
+}
