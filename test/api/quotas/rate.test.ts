@@ -1,7 +1,7 @@
 import { createConnection } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { createCallLimits } from "../../../src/hints/call-limits.ts";
+import { type CallLimits, createCallLimits } from "../../../src/hints/call-limits.ts";
 import { connectHintRedis } from "../../../src/hints/connection.ts";
 import { systemClock } from "../../../src/kernel/clock.ts";
 import { silentLog } from "../../../src/kernel/log.ts";
@@ -9,8 +9,17 @@ import { redisAvailable, startTestRedis } from "../../support/redis.ts";
 import { type Answer, call, REPORT, startTestServer, type TestServer } from "../server.ts";
 
 let server: TestServer;
+/** Under which keys calls were counted. */
+const counted: string[] = [];
 beforeAll(async () => {
-  server = await startTestServer({ callLimits: createCallLimits({ redis: undefined, clock: systemClock }) });
+  const { take } = createCallLimits({ redis: undefined, clock: systemClock });
+  const callLimits: CallLimits = {
+    take(key, limit) {
+      counted.push(key);
+      return take(key, limit);
+    },
+  };
+  server = await startTestServer({ callLimits });
 });
 afterAll(() => server?.close());
 
@@ -67,11 +76,14 @@ describe("calls a second", () => {
   });
 
   it("of workers are counted apart and ten times as generously", async () => {
-    const { me, keyOf } = await newTenant(server, "workers", { apiRatePerSecond: 1, apiBurst: 0 });
+    const { tenantId, me, keyOf } = await newTenant(server, "workers", { apiRatePerSecond: 1, apiBurst: 0 });
     const worker = await keyOf("worker");
     await Promise.all(Array.from({ length: 5 }, me));
     const { status, headers } = await call(server.url, "GET", "/v1/me", { key: worker });
     expect([status, headers.get("ratelimit-policy")]).toEqual([200, '"rate";q=10;w=1']);
+    expect(counted.at(-1)).toBe(`workers:${tenantId}:rate`);
+    await me();
+    expect(counted.at(-1)).toBe(`tenant:${tenantId}:rate`);
   });
 
   it("do not count where there is no limit; probes and pages are never limited", async () => {
@@ -193,7 +205,8 @@ describe("calls without a valid credential", () => {
     const { me } = await newTenant(server, "clumsy", {});
     await Promise.all(Array.from({ length: 5 }, () => guess("pk_nonsense")));
     expect(statusesOf(await Promise.all(Array.from({ length: 70 }, me))).filter((one) => one === 200)).toHaveLength(70);
-    expect((await guess("pk_nonsense")).status).toBe(401);
+    // The first of these is what would block the second, if all those calls had been counted.
+    expect(statusesOf(await times(2, () => guess("pk_nonsense")))).toEqual([401, 401]);
   });
 });
 
