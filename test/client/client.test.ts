@@ -4,15 +4,18 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterEach, expect, expectTypeOf, test } from "vitest";
 import type { z } from "zod";
+import type { apiKeySchema } from "../../src/api/present/api-key.ts";
 import type { calendarSchema, listedCalendarSchema } from "../../src/api/present/calendar.ts";
 import type { ledgerSchema } from "../../src/api/present/ledger.ts";
 import type { attemptSchema, runListItemSchema, runSchema } from "../../src/api/present/run.ts";
 import type { scheduleSchema } from "../../src/api/present/schedule.ts";
+import type { tenantSchema } from "../../src/api/present/tenant.ts";
 import type { previewSchema } from "../../src/api/routes/schedules/preview/answer.ts";
 import type { changePreviewSchema } from "../../src/api/routes/schedules/preview/preview-change.ts";
 import type { revisionDiffSchema } from "../../src/api/routes/schedules/revision-diff.ts";
 import { createClient } from "../../src/client/client.ts";
 import { download } from "../../src/client/download.ts";
+import type { ApiKey, Tenant } from "../../src/client/identity.ts";
 import type { ChangePreview, Preview, RevisionDiff } from "../../src/client/previews.ts";
 import type { Attempt, Calendar, Ledger, ListedCalendar, ListedRun, Run, Schedule } from "../../src/client/types.ts";
 
@@ -170,6 +173,42 @@ test("the key follows no redirect to another server", async () => {
   const url = await serverThat((_, response) => response.writeHead(302, { location: other }).end());
   await expect(clientOf(url).runs.list()).rejects.toMatchObject({ name: "NoAnswer" });
   expect(asked).toEqual([]);
+});
+
+test("a call for another tenant names it each time, and who calls is a key or a token", async () => {
+  const seen: unknown[] = [];
+  const url = await serverThat((request, response) => {
+    seen.push([request.headers["punctual-tenant"], request.headers.authorization]);
+    return response.writeHead(200, { "content-type": "application/json" }).end('{"items":[],"next":null}');
+  });
+  const tenant = "ten_01kct0v2mz8h3bmq5d0v5x2c9r";
+  await createClient({ url, key: "a.b.c", tenant, sleep: async () => undefined }).apiKeys.list();
+  await clientOf(url).apiKeys.list();
+  expect(seen).toEqual([
+    [tenant, "Bearer a.b.c"],
+    [undefined, expect.stringMatching(/^Bearer /)],
+  ]);
+});
+
+test("a key is made once: a call whose answer was lost is not repeated, for its key nobody could show again", async () => {
+  let calls = 0;
+  const url = await serverThat((request) => {
+    calls++;
+    request.socket.destroy();
+  });
+  const { apiKeys, tenants } = clientOf(url);
+  const draft = { label: "CI", role: "operator" };
+  await expect(apiKeys.create(draft)).rejects.toMatchObject({ name: "NoAnswer" });
+  await expect(apiKeys.rotate("key_x")).rejects.toMatchObject({ name: "NoAnswer" });
+  expect(calls).toBe(2);
+  // A name makes it safe.
+  await expect(tenants.create({ name: "Acme" })).rejects.toMatchObject({ name: "NoAnswer" });
+  expect(calls).toBeGreaterThan(3);
+});
+
+test("what the client knows of keys, tenants and callers is what the API says", () => {
+  expectTypeOf<z.output<typeof apiKeySchema>>().toExtend<ApiKey>();
+  expectTypeOf<z.output<typeof tenantSchema>>().toExtend<Tenant>();
 });
 
 test("an identifier is one segment of the path, and a payload's text is sent as it is written", async () => {

@@ -16,8 +16,8 @@ const APPLY = sql(
 );
 
 /**
- * Writes a tenant's limits to where claims decide, making rows that are missing. Whoever calls this holds the tenant's row,
- * for share at least: so that a suspension and a new quota cannot pass each other.
+ * Writes a tenant's limits to where claims decide, making rows that are missing. Status and quota are read in a statement
+ * of its own, under the rows' locks: of a suspension and a new quota at once, the later one sees the other.
  */
 export async function applyLimits(tx: Queryable, tenantId: Uuid, classes: readonly string[] = CLASSES): Promise<void> {
   await lockUsage(
