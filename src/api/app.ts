@@ -4,6 +4,7 @@ import express from "express";
 import type { Board } from "../hints/board.ts";
 import type { CallLimits } from "../hints/call-limits.ts";
 import { operatorError } from "../kernel/errors.ts";
+import { createReaders } from "../store/reads/wall/readers.ts";
 import { createAuthenticator } from "./auth.ts";
 import { mountBoard } from "./board/mount-board.ts";
 import type { ApiContext } from "./context.ts";
@@ -34,7 +35,10 @@ export type ApiConfig = {
   closeGraceMs: number;
 };
 
-export type ApiParts = Omit<ApiContext, "cursors" | "links" | "entrance" | "limits" | "publicUrl" | "zones"> & {
+export type ApiParts = Omit<
+  ApiContext,
+  "readers" | "cursors" | "links" | "entrance" | "limits" | "publicUrl" | "zones"
+> & {
   config: ApiConfig;
   /** Counts calls; without it they are not limited. */
   callLimits?: CallLimits;
@@ -59,6 +63,7 @@ export function createApi(parts: ApiParts): Api {
   const context: ApiContext = {
     ...parts,
     limits,
+    readers: createReaders({ ...parts, db: parts.authority.db }),
     cursors: createCursorCodec(config.secret),
     links: createLinkSigner(config.secret),
     publicUrl: () => publicUrl,

@@ -7,6 +7,7 @@ import type { Uuid } from "../kernel/ids.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Metrics } from "../kernel/metrics.ts";
 import type { Queryable } from "../store/database.ts";
+import type { Readers } from "../store/reads/wall/readers.ts";
 import type { CursorCodec } from "./cursor.ts";
 import type { HealthProbe } from "./health-probe.ts";
 import type { JobCatalogue } from "./job-catalogue.ts";
@@ -57,7 +58,9 @@ export type ResultReader = {
 /** What every handler may reach. */
 export type ApiContext = {
   authority: Authority;
+  /** Of the caller's tenant, and no other: see `sees` of a route. */
   db: Queryable;
+  readers: Readers;
   clock: Clock;
   log: Log;
   metrics: Metrics;

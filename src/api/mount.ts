@@ -59,7 +59,7 @@ async function answer(server: Server, route: Route, request: Request, response: 
   const caller = await actFor(server.context.db, entered, request.get(TENANT_HEADER));
   authorize(caller, route.roles);
   refuseWhileSuspended(route, caller);
-  const context = contextOf(server.context, request, caller);
+  const context = contextOf(server.context, request, caller, route);
   const reply = await route.handle(await readCall(server, route, request, response, session), context, caller);
   return send(reply, response);
 }

@@ -49,6 +49,8 @@ type Shared<Params extends z.ZodObject, Query extends z.ZodObject, Body extends 
     | "service";
   summary: string;
   description?: string;
+  /** Its reads see every tenant. Absent: the caller's own, whatever they ask for. */
+  sees?: "every-tenant";
   params: Params;
   query: Query;
   /** Request headers that mean something here, for the reference page; handlers read them with `header`. */

@@ -3,7 +3,8 @@ import type { Clock, Instant } from "../kernel/clock.ts";
 import { messageOf, operatorError, outcomeUnknown, PunctualError } from "../kernel/errors.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Origin } from "../kernel/origin.ts";
-import { type ArrayType, columnsTogether, declaredArrays, encodeArray } from "./arrays.ts";
+import { type ArrayType, columnsTogether, declaredArrays } from "./arrays.ts";
+import { atOnce, queryWith } from "./round-trips.ts";
 import { isConnectionLoss } from "./sql-errors.ts";
 import { parseInstant } from "./values.ts";
 
@@ -13,10 +14,16 @@ export type Statement = {
   readonly text: string;
   /** Parameters declared as arrays (`$1::uuid[]`), by position: callers pass arrays of domain values. */
   readonly arrays: ReadonlyMap<number, ArrayType>;
+  /** Asked as ourselves even behind the wall (reads/wall): nothing of a tenant, and what its role may not see. */
+  readonly ofNoTenant?: true;
 };
 
 export function sql(name: string, text: string): Statement {
   return { name, text: columnsTogether(text), arrays: declaredArrays(text) };
+}
+
+export function sqlOfNoTenant(name: string, text: string): Statement {
+  return { ...sql(name, text), ofNoTenant: true };
 }
 
 export type Queryable = {
@@ -34,6 +41,8 @@ export type Transaction = Queryable & {
 };
 
 export type TransactionOptions = {
+  /** Statements that belong to its beginning. */
+  enter?: string;
   origin?: Origin | null;
   /** Longest the caller waits for the whole transaction; past it the connection is dropped and the outcome is unknown. */
   deadlineMs: number;
@@ -41,7 +50,12 @@ export type TransactionOptions = {
   lockTimeoutMs: number;
 };
 
+/** What reading takes. */
+export type Reads = Pick<Database, "query" | "queryWithin" | "transact">;
+
 export type Database = Queryable & {
+  /** Reads, each in a transaction that begins with `enter`: settings that are local to it. */
+  within(enter: string): Reads;
   transact<T>(options: TransactionOptions, work: (tx: Transaction) => Promise<T>): Promise<T>;
   /** A walk of indexes that the server itself gives up after `timeoutMs`, with SQLSTATE 57014 (`isStatementTimeout`). */
   queryWithin<Row>(timeoutMs: number, statement: Statement, values: readonly unknown[]): Promise<Row[]>;
@@ -91,9 +105,10 @@ const WALKS = [
 ].join(";");
 const BEGIN = `begin;${WALKS}`;
 /** A process that is frozen, or cut off, in the middle of a transaction must not hold its rows: the server ends it, in the same time. */
-function beginOf({ deadlineMs, lockTimeoutMs }: TransactionOptions): string {
+function beginOf({ deadlineMs, lockTimeoutMs, enter }: TransactionOptions): string {
   const patience = `set local idle_in_transaction_session_timeout = ${Math.ceil(deadlineMs)}`;
-  return lockTimeoutMs > 0 ? `${BEGIN};${patience};set local lock_timeout = ${lockTimeoutMs}` : `${BEGIN};${patience}`;
+  const locks = lockTimeoutMs > 0 ? [`set local lock_timeout = ${lockTimeoutMs}`] : [];
+  return [BEGIN, patience, ...locks, ...(enter === undefined ? [] : [enter])].join(";");
 }
 const BEGIN_READ = `begin read only;${WALKS};set local enable_bitmapscan = off;set local enable_sort = off`;
 
@@ -157,21 +172,34 @@ export function createDatabase(options: {
     }
   }
 
-  return {
+  const database: Database = {
     query<Row>(statement: Statement, values: readonly unknown[] = []) {
       return alone((client) => queryWith<Row>(client, statement, values));
     },
 
     queryWithin<Row>(timeoutMs: number, statement: Statement, values: readonly unknown[]) {
-      return alone(async (client) => {
-        // In a transaction, because a pooler may stand between.
-        await client.query(`${BEGIN_READ};set local statement_timeout = ${timeoutMs}`);
-        try {
-          return await queryWith<Row>(client, statement, values);
-        } finally {
-          await client.query("rollback");
-        }
-      });
+      // In a transaction, because a pooler may stand between.
+      const begin = `${BEGIN_READ};set local statement_timeout = ${timeoutMs}`;
+      return alone((client) => atOnce<Row>(client, begin, statement, values));
+    },
+
+    within(enter) {
+      const own = (statement: Statement) => ({ ...statement, name: `${statement.name}@` });
+      return {
+        query<Row>(statement: Statement, values: readonly unknown[] = []) {
+          if (statement.ofNoTenant) return database.query<Row>(statement, values);
+          return alone((client) => atOnce<Row>(client, `begin read only;${enter}`, own(statement), values));
+        },
+        queryWithin<Row>(timeoutMs: number, statement: Statement, values: readonly unknown[]) {
+          if (statement.ofNoTenant) return database.queryWithin<Row>(timeoutMs, statement, values);
+          const begin = `${BEGIN_READ};${enter};set local statement_timeout = ${timeoutMs}`;
+          return alone((client) => atOnce<Row>(client, begin, own(statement), values));
+        },
+        transact: (options, work) =>
+          database.transact({ ...options, enter }, (tx) =>
+            work({ ...tx, query: (statement, values) => tx.query(own(statement), values) }),
+          ),
+      };
     },
 
     async run(text) {
@@ -233,6 +261,7 @@ export function createDatabase(options: {
       return closed;
     },
   };
+  return database;
 }
 
 function unanswered(cause: Error): PunctualError {
@@ -244,19 +273,6 @@ function unanswered(cause: Error): PunctualError {
 function cut(client: pg.PoolClient, reason: Error): void {
   (client as unknown as { connection: { stream: { destroy(error: Error): void } } }).connection.stream.destroy(reason);
 }
-
-async function queryWith<Row>(client: pg.PoolClient, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
-  const encoded = values.map((value, i) => {
-    const type = statement.arrays.get(i);
-    if (type === undefined || !Array.isArray(value)) return value;
-    // unnest() fills its shorter arrays up with nulls: a column that has nothing to say costs nothing.
-    return encodeArray(type, statement.arrays.size > 1 && value.every(isNothing) ? [] : value);
-  });
-  const result = await client.query({ name: statement.name, text: statement.text, values: encoded });
-  return result.rows as Row[];
-}
-
-const isNothing = (item: unknown) => item === null || item === undefined;
 
 async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
   try {

@@ -5,6 +5,7 @@ import type { Database } from "./database.ts";
 import { type MigrationFile, readMigrations } from "./migration-files.ts";
 import type { PartitionWidth } from "./partition-plan.ts";
 import { createPartitionUpkeep } from "./partitions.ts";
+import { raiseWall } from "./raise-wall.ts";
 import { findPending, readApplied, refuseForeignSchema } from "./schema-fit.ts";
 
 const TABLE = "schema_migration"; // knex adds schema_migration_lock
@@ -49,7 +50,7 @@ const SEED_FLOOR = `
 
 /**
  * Brings the database at `url` to this program's schema, seeds the authority's epoch and the history floor, and creates the
- * partitions of the next 30 days. Any number of migrators may run at once: one works, the others wait and find it done.
+ * partitions of the next 30 days, and puts up what is missing of the second wall between tenants. Any number of migrators may run at once: one works, the others wait and find it done.
  * Returns the names applied by this call. Operator errors: `schema-too-new`, `schema-changed`, `migration-failed`.
  */
 export async function migrateToLatest(
@@ -77,6 +78,7 @@ export async function migrateToLatest(
     await client.query(SEED_FLOOR);
     const upkeep = createPartitionUpkeep(db, options.width ?? "week");
     await upkeep.ensure({ nowAt: await upkeep.databaseNow(), aheadDays: 30 });
+    await raiseWall(db);
     await alone.query("commit");
     return { applied: pending.map((file) => file.name) };
   } finally {

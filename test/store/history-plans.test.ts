@@ -5,6 +5,7 @@ import { createDatabase, type Database, sql } from "../../src/store/database.ts"
 import { ensurePartitions } from "../../src/store/partitions.ts";
 import { listRuns, type RunPage } from "../../src/store/reads/history.ts";
 import { readRollups } from "../../src/store/reads/rollups.ts";
+import { createReaders } from "../../src/store/reads/wall/readers.ts";
 import { createWorld, type World } from "../support/world.ts";
 
 const DAY_MS = 86_400_000;
@@ -58,11 +59,30 @@ async function planOf(read: (db: Pick<Database, "queryWithin">) => Promise<unkno
       await db.queryWithin(timeoutMs, sql(`test_prepare_${name}`, `prepare ${name} as ${text}`), []);
       const explain = `explain (analyze, costs off, timing off, buffers off, summary off) execute ${name}${given.length > 0 ? `(${given.join()})` : ""}`;
       const lines = await db.queryWithin<{ "QUERY PLAN": string }>(timeoutMs, sql(`test_explain_${name}`, explain), []);
-      plans.push(lines.map((line) => line["QUERY PLAN"]).join("\n"));
+      const plan = lines.map((line) => line["QUERY PLAN"]).join("\n");
+      expect(indexesOf(await planOfReader(timeoutMs, text, explain)), "behind the wall").toEqual(indexesOf(plan));
+      plans.push(plan);
       return [];
     },
   });
   return plans.join("\n");
+}
+
+/** The same by the role that sees one tenant's rows: its policies are to change no plan. */
+async function planOfReader(timeoutMs: number, text: string, explain: string): Promise<string> {
+  const reader = createReaders({ db, clock: systemClock, log: silentLog })(world.tenantId);
+  const name = `kept_${++prepared}`;
+  await reader.queryWithin(timeoutMs, sql(`test_prepare_${name}`, `prepare ${name} as ${text}`), []);
+  const asked = explain.replace(/execute kept_\d+/, `execute ${name}`);
+  const lines = await reader.queryWithin<{ "QUERY PLAN": string }>(timeoutMs, sql(`test_explain_${name}`, asked), []);
+  return lines.map((line) => line["QUERY PLAN"]).join("\n");
+}
+
+/** Which index each table is read by, in the order of the plan; a policy's look at a parent is no part of it. */
+function indexesOf(plan: string): string[] {
+  return [...plan.matchAll(/(?:Index (?:Only )?Scan(?: Backward)? using \S+|\w+ Scan) on \S+(?: \S+)?/g)]
+    .map(([node]) => node)
+    .filter((node) => !/ parent(_\d+)?$/.test(node));
 }
 
 /** Rows that the node on `table` read, in all its loops and partitions. */

@@ -1,11 +1,16 @@
 import type { Request } from "express";
+import type { Authority } from "../../authority/authority.ts";
 import type { ApiContext, Caller } from "../context.ts";
 import type { ProblemCode } from "../problems/catalogue.ts";
 import { requestIdOf } from "../request-id.ts";
+import type { Route } from "../route.ts";
 import { addressOf } from "./address.ts";
 
-/** What one call's handler may reach: what its verbs write down says where they were asked. */
-export function contextOf(context: ApiContext, request: Request, caller?: Caller): ApiContext {
+/**
+ * What one call's handler may reach. What its verbs write down says where they were asked; what it reads is the caller's
+ * tenant's, also through the authority. Without a caller, and where the route says so, reads see everything.
+ */
+export function contextOf(context: ApiContext, request: Request, caller?: Caller, route?: Route): ApiContext {
   const credential = caller?.credential;
   const authority = context.authority.from({
     requestId: requestIdOf(request.res!),
@@ -13,7 +18,14 @@ export function contextOf(context: ApiContext, request: Request, caller?: Caller
     keyId: credential?.kind === "key" ? credential.keyId : null,
     actingFor: caller?.actingFor ?? false,
   });
-  return Object.create(context, { authority: { value: authority, enumerable: true } }) as ApiContext;
+  if (caller === undefined || route?.sees === "every-tenant") return beside(context, { authority });
+  const db = context.readers(caller.tenantId);
+  return beside(context, { db, authority: beside(authority, { db: db as Authority["db"] }) });
+}
+
+/** The same, but for some of it, and also as it changes. */
+function beside<T extends object>(all: T, some: Partial<T>): T {
+  return Object.create(all, Object.getOwnPropertyDescriptors(some)) as T;
 }
 
 /** Who was turned away: counted and logged, never a row, for anybody could fill a table with those. */

@@ -2,7 +2,7 @@ import type { ResourceClass } from "../../domain/definition.ts";
 import { type Counts, LATENESS_BUCKETS, RESOLUTIONS, type Resolution } from "../../domain/rollup.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
-import { type Database, sql } from "../database.ts";
+import { type Database, sql, sqlOfNoTenant } from "../database.ts";
 import { instantText } from "../values.ts";
 import { readBounded } from "./bounded.ts";
 
@@ -29,7 +29,8 @@ export type RollupPeriod = {
   toAt: Instant;
 };
 
-const OLDEST_DELTA = sql(
+// Up to where deltas are folded, whosever they are.
+const OLDEST_DELTA = sqlOfNoTenant(
   "rollups_oldest_delta",
   "select (select at from rollup_delta order by at limit 1) - interval '1 us' as at",
 );

@@ -1,5 +1,5 @@
 import type { Instant } from "../../kernel/clock.ts";
-import { type Queryable, sql } from "../database.ts";
+import { type Queryable, sql, sqlOfNoTenant } from "../database.ts";
 
 /** Between a verb's time and now, at least: what a clock that is set back may take away. */
 const MARGIN_MS = 5000;
@@ -8,9 +8,10 @@ const MARGIN_MS = 5000;
  * What a verb writes carries the time it read, and is seen only after its commit, however long that takes. So history
  * is complete up to just before the oldest transaction began that has written and is still open: whoever reads time in
  * a transaction has an id first (`authorityNow`), began before, and keeps both until others see its rows. Whoever began
- * after we looked reads a later time. The clock is read first, and pages are read in later statements.
+ * after we looked reads a later time. The clock is read first, and pages are read in later statements. Whose transactions
+ * others cannot see would be overlooked: it is asked as ourselves, always.
  */
-const WATERMARK = sql(
+const WATERMARK = sqlOfNoTenant(
   "read_watermark",
   `select least(n.now - ${MARGIN_MS} * interval '1 ms',
                 (select min(a.xact_start) - interval '1 us' from pg_stat_get_activity(null) a

@@ -14,6 +14,7 @@ export const getStatusRoute = defineRoute({
   tag: "service",
   summary: "Say how the system is doing, part by part",
   roles: ROLES,
+  sees: "every-tenant",
   params: noFields,
   query: noFields,
   answer: {

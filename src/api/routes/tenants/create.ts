@@ -16,6 +16,7 @@ export const createTenantRoute = defineRoute({
   description:
     "The name is what makes the call safe to repeat: the second one is `tenant-name-taken`, with the id. Its first key comes from `POST /v1/api-keys` with `Punctual-Tenant`.",
   roles: PLATFORM,
+  sees: "every-tenant",
   params: noFields,
   query: noFields,
   body: z.strictObject({ name: tenantFields.name, allowedJobs: tenantFields.allowedJobs.optional() }),

@@ -11,6 +11,7 @@ export const getTenantRoute = defineRoute({
   tag: "tenants",
   summary: "Show a tenant",
   roles: PLATFORM,
+  sees: "every-tenant",
   params: tenantParams,
   query: noFields,
   answer: { kind: "ok", description: "The tenant as it stands", schema: tenantSchema },

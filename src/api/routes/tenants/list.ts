@@ -13,6 +13,7 @@ export const listTenantsRoute = defineRoute({
   tag: "tenants",
   summary: "List tenants, newest first",
   roles: PLATFORM,
+  sees: "every-tenant",
   params: noFields,
   query: z.strictObject({ status: z.enum(TENANT_STATUSES).optional(), limit: limitSchema, after: afterSchema }),
   answer: pageAnswer(tenantSchema),

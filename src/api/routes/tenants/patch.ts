@@ -18,6 +18,7 @@ export const patchTenantRoute = defineRoute({
   description:
     "While it is suspended nothing of it starts and its own callers may only read; what runs goes on, and what becomes due waits as runs. Resuming lets them start. Schedules whose job is not allowed any more go on.",
   roles: PLATFORM,
+  sees: "every-tenant",
   params: tenantParams,
   query: noFields,
   body: z.strictObject({
