@@ -17,6 +17,7 @@ import { poolerCheck } from "./pooler.ts";
 import { redisCheck } from "./redis.ts";
 import { scannersCheck } from "./scanners.ts";
 import { schemaCheck } from "./schema.ts";
+import { wallCheck } from "./security/wall.ts";
 import { standbyCheck } from "./standby.ts";
 import { tzDataCheck } from "./tz-data.ts";
 import { workersCheck } from "./workers.ts";
@@ -29,6 +30,7 @@ const THEN: readonly Check[] = [
   partitionsCheck,
   durabilityCheck,
   poolerCheck,
+  wallCheck,
   redisCheck,
   scannersCheck,
   workersCheck,

@@ -21,6 +21,8 @@ const MANY = sql(
      from generate_series(1, $3::int) n`,
 );
 const LONG_AGO = "2026-01-01T00:00:00Z";
+/** Keeps out what making the test's own keys has written. */
+const BEFORE_NOW = "to=2026-06-01T00:00:00Z";
 const iso = (n: number) => new Date(Date.parse(LONG_AGO) + n).toISOString();
 
 async function tenantWith(name: string, events: number, fill = 0): Promise<{ tenantId: string; key: string }> {
@@ -36,7 +38,7 @@ describe("GET /v1/audit-events", () => {
     const { key } = await tenantWith("pages", 450);
     const seen: number[] = [];
     for (let after = ""; ; ) {
-      const { body, text } = await call(server.url, "GET", `/v1/audit-events?limit=200${after}`, { key });
+      const { body, text } = await call(server.url, "GET", `/v1/audit-events?limit=200&${BEFORE_NOW}${after}`, { key });
       for (const one of body.items as object[]) auditEventSchema.parse(one);
       seen.push(...numbers(body.items ?? text));
       if (body.next === null) break;
@@ -83,8 +85,8 @@ describe("GET /v1/audit-events", () => {
       for (const role of ["operator", "viewer", "worker"] as const) expect(await status(role, path), role).toBe(403);
     }
     const stranger = await server.key(await server.tenant("stranger to roles"), "owner");
-    expect((await call(server.url, "GET", "/v1/audit-events", { key: stranger })).body.items).toEqual([]);
-    expect((await call(server.url, "GET", "/v1/audit-events/export", { key: stranger })).text).toBe("");
+    expect((await call(server.url, "GET", `/v1/audit-events?${BEFORE_NOW}`, { key: stranger })).body.items).toEqual([]);
+    expect((await call(server.url, "GET", `/v1/audit-events/export?${BEFORE_NOW}`, { key: stranger })).text).toBe("");
   });
 
   it("shows what a call has just written, once it is complete up to there", async () => {
@@ -109,9 +111,10 @@ describe("GET /v1/audit-events/export", () => {
     expect(first.until).toBe("2026-01-01T00:00:01Z");
     const seen: number[] = [];
     for await (const event of first.events) seen.push((event.after as { n: number }).n);
-    const rest = await client(key).audit.export({ from: first.until });
+    const rest = await client(key).audit.export({ from: first.until, actor: "ann" });
     for await (const event of rest.events) seen.push((event.after as { n: number }).n);
-    expect(seen).toEqual(Array.from({ length: 1_234 }, (_, i) => i + 1));
+    const ofAnn = Array.from({ length: 118 }, (_, i) => 1_000 + 2 * i);
+    expect(seen).toEqual([...Array.from({ length: 999 }, (_, i) => i + 1), ...ofAnn]);
     expect(Date.parse(rest.until)).toBeLessThanOrEqual(Date.now());
   });
 
@@ -144,7 +147,8 @@ describe("GET /v1/audit-events/export", () => {
       // Late comers are past the bound.
       await server.db.query(MANY, [tenantId, new Date().toISOString(), 10, 0]);
       while (await read());
-      const lines = text.trimEnd().split("\n");
+      const ofMany = (line: string) => /"action":"(rare|calendar\.change)"/.test(line);
+      const lines = text.trimEnd().split("\n").filter(ofMany);
       expect(lines).toHaveLength(60_000);
       expect(numbers(lines.map((line) => JSON.parse(line)))).toEqual(Array.from({ length: 60_000 }, (_, i) => i + 1));
     });
@@ -165,16 +169,21 @@ describe("GET /v1/audit-events/export", () => {
 
   let pagesAsked = 0;
   async function statementsDuring(work: () => Promise<void>): Promise<number> {
-    const query = server.authority.db.queryWithin;
+    const { db } = server.authority;
+    const { within } = db;
     pagesAsked = 0;
-    server.authority.db.queryWithin = ((...args: Parameters<typeof query>) => {
-      pagesAsked++;
-      return query(...args);
-    }) as typeof query;
+    db.within = (enter) => {
+      const reads = within(enter);
+      const queryWithin: typeof reads.queryWithin = (...args) => {
+        pagesAsked++;
+        return reads.queryWithin(...args);
+      };
+      return { ...reads, queryWithin };
+    };
     try {
       await work();
     } finally {
-      server.authority.db.queryWithin = query;
+      db.within = within;
     }
     return pagesAsked;
   }
