@@ -23,7 +23,7 @@ const COUNT_LASTING_ADMINS = sql(
 const REVOKE = sql("api_key_revoke", "update api_key set revoked_at = $2::timestamptz where id = $1");
 const REPLACE = sql(
   "api_key_replace",
-  "update api_key set replaced_by = $2, expires_at = least(expires_at, $3::timestamptz) where id = $1",
+  "update api_key set replaced_by = $2, expires_at = $3::timestamptz where id = $1",
 );
 const NOTE_USE = sql(
   "api_key_note_use",
