@@ -138,11 +138,19 @@ function bodyOf(body: z.ZodType, example: unknown) {
   return { required: !body.safeParse({}).success, content: { "application/json": content } };
 }
 
+/** Of every route that asks who is calling. */
+const OF_CALLERS: readonly ProblemCode[] = [
+  "unauthenticated",
+  "forbidden",
+  "tenant-not-found",
+  "issuer-unreachable",
+  "quota-exceeded",
+  "too-many-failures",
+];
+
 function problemResponses(route: Route): ZodOpenApiResponsesObject {
   const codes = new Set<ProblemCode>(["invalid-request", "internal", "unavailable", ...route.problems]);
-  if (route.roles !== "everybody")
-    for (const code of ["unauthenticated", "forbidden", "tenant-not-found", "issuer-unreachable"] as const)
-      codes.add(code);
+  if (route.roles !== "everybody") for (const code of OF_CALLERS) codes.add(code);
   if (route.body !== undefined) {
     for (const code of ["invalid-json", "body-too-large", "unsupported-media-type"] as const) codes.add(code);
   }
