@@ -1,3 +1,4 @@
+import { appRoutes } from "@bull-board/api/dist/routes.js";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Role } from "../../../src/api/context.ts";
 import { createBoard } from "../../../src/hints/board.ts";
@@ -10,6 +11,7 @@ import { call, startTestServer, type TestServer } from "../server.ts";
 import { cookieOf, signIn } from "../sessions/browser.ts";
 
 const REVOKE = sql("test_revoke", "update api_key set revoked_at = clock_timestamp() where prefix = $1");
+const SUSPEND = sql("test_suspend", "update tenant set status = 'suspended' where id = $1");
 const AUDIT = sql(
   "test_audit",
   "select tenant_id, actor, action, subject, after, key_id from audit_event where action like 'hints.%'",
@@ -147,6 +149,44 @@ if (redisAvailable) {
         expect((await get(path, of("acme").keys.worker!)).status).toBe(403);
         expect((await call(server.url, "GET", path)).status).toBe(401);
       }
+    });
+
+    it("has no route of Bull Board's that reaches into another tenant", async () => {
+      const [mine, other] = [of("acme"), of("umbrella")];
+      const before = await waiting("umbrella");
+      for (const { method, route } of appRoutes.api) {
+        const filled = String(route)
+          .replace(":queueName", queuePath(other.id, "short"))
+          .replace(":jobId", "s0e1o1p1")
+          .replace(":queueStatus", "prioritized")
+          .replace(":schedulerId", "any");
+        // By the other's address with every queue; by one's own with the other's queue, where the route takes one.
+        const paths = [`/queues/${other.shown}${filled}`, `/queues${filled}`];
+        if (String(route).includes(":queueName")) paths.push(`/queues/${mine.shown}${filled}`);
+        for (const path of paths) {
+          for (const role of VIEWED) {
+            const options = { key: mine.keys[role], ...(method === "get" ? {} : { body: {} }) };
+            const answer = await call(server.url, String(method).toUpperCase(), path, options);
+            const wanted =
+              role === "viewer" && method !== "get" && path.startsWith(`/queues/${mine.shown}`) ? 403 : 404;
+            expect([method, path, role, answer.status]).toEqual([method, path, role, wanted]);
+          }
+        }
+      }
+      expect(await waiting("umbrella")).toBe(before);
+      expect(await server.db.query(AUDIT)).toEqual([]);
+    }, 30_000);
+
+    it("of a suspended tenant is looked at, and acted on by admins only", async () => {
+      const id = await server.tenant("hooli");
+      const key = await server.key(id, "operator");
+      await server.db.query(SUSPEND, [id]);
+      const landed = await get("/queues", key);
+      const address = String(landed.headers.get("location"));
+      expect((await get(address, key)).status).toBe(200);
+      const path = `${address}/api/queues/${queuePath(id, "short")}/retry/failed`;
+      const refused = await call(server.url, "PUT", path, { key, body: {} });
+      expect([refused.status, refused.body.code]).toEqual([403, "tenant-suspended"]);
     });
 
     it("lets viewers look and refuses them everything else", async () => {
