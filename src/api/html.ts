@@ -3,7 +3,7 @@ import type { Response } from "express";
 /** Pages of ours are plain: no script, nothing from elsewhere, in nobody's frame. */
 const PLAIN =
   "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'";
-export const STYLE =
+const STYLE =
   "body{font:16px/1.5 system-ui,sans-serif;max-width:48rem;margin:3rem auto;padding:0 1rem;color:#1b1f24}a{color:#0b5cad}table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.4rem .6rem;border-bottom:1px solid #d8dee4}code{background:#f3f5f7;padding:.1rem .3rem}input,button{font:inherit;padding:.3rem .6rem}";
 
 export function escapeHtml(text: string): string {

@@ -70,6 +70,7 @@ describe("a session that began with a token", () => {
       const body = { name: "x", rule, job: { kind: "function", name: "report.run-summary", version: 1 } };
       const refused = await call(server.url, "POST", "/v1/schedules", { headers, body });
       expect([refused.status, refused.body.code]).toEqual([403, "tenant-suspended"]);
+      expect((await call(server.url, "DELETE", "/v1/session", { headers })).status).toBe(200);
     } finally {
       await server.db.query(sql("test_activate", "update tenant set status = 'active' where id = $1"), [tenantId]);
       clock.forward(6_000);

@@ -58,7 +58,7 @@ const NEW_NAMES = new Set([
 
 export const nameOf = (route: Route) => `${route.method.toUpperCase()} ${route.path}`;
 
-export const parametersOf = (route: Route) => [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
+const parametersOf = (route: Route) => [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
 
 /** Whether the path names something of a tenant. */
 export function namesSomething(route: Route): boolean {

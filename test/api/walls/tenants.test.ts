@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
 import type { Route } from "../../../src/api/route.ts";
 import { ROUTES } from "../../../src/api/table.ts";
 import { readId } from "../../../src/kernel/ids.ts";
@@ -283,6 +284,18 @@ describe("what is another tenant's", () => {
         expect([403, 404]).toContain(answer.status);
       }
     });
+  });
+});
+
+describe("a route of which the tests know too little", () => {
+  const [route] = ROUTES.filter((one) => one.path === "/v1/runs/{run}" && one.method === "get");
+
+  it("is named, with what they do not know of it", () => {
+    const novel = { ...route!, path: "/v1/novelties/{novelty}", query: z.strictObject({ noveltyId: z.string() }) };
+    expect(() => pathsOf(novel, theirs)).toThrow("no sample for parameter novelty of GET /v1/novelties/{novelty}");
+    expect(() => queriesOf(novel, theirs, cursors)).toThrow(/no sample for query parameter noveltyId of GET/);
+    const body = z.strictObject({ within: z.strictObject({ noveltyIds: z.array(z.string()) }) });
+    expect(() => bodiesNaming({ ...novel, body }, theirs)).toThrow(/no sample for field within.noveltyIds of GET/);
   });
 });
 

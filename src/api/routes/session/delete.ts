@@ -19,6 +19,8 @@ export const deleteSessionRoute = defineRoute({
     description: "Whether there was a session",
     schema: z.strictObject({ ended: z.boolean() }),
   },
+  // People of a suspended tenant may leave.
+  onlyReads: true,
   problems: ["cross-origin", "csrf-token"],
   handle(call) {
     return {
