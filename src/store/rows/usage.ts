@@ -1,7 +1,6 @@
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { type Queryable, sql } from "../database.ts";
-import { instantText } from "../values.ts";
 
 /** Running attempts of a tenant in a class, and the limits they are held to. */
 export type Usage = {
@@ -119,7 +118,7 @@ export async function countStarts(
   await tx.query(COUNT_STARTS, [
     windows.map(({ lane }) => lane.tenantId),
     windows.map(({ lane }) => lane.class),
-    windows.map(({ windowAt }) => instantText(windowAt)),
+    windows.map(({ windowAt }) => windowAt),
     windows.map(({ starts }) => starts),
   ]);
 }
