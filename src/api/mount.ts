@@ -1,6 +1,5 @@
 import { pipeline } from "node:stream/promises";
 import type { Express, NextFunction, Request, Response } from "express";
-import { mayHoldSealed, redactSealed } from "../domain/secrets/forms.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { authorize } from "./auth.ts";
 import { contextOf, noteRefusal } from "./calls/context-of.ts";
@@ -10,6 +9,7 @@ import { refuseWhileSuspended } from "./identity/standing.ts";
 import { parseWith } from "./input/issues.ts";
 import { readBody, readQuery, refuseUnstorable } from "./input/read-request.ts";
 import { limitCalls } from "./limits/limit-calls.ts";
+import { jsonOf } from "./present/shown-json.ts";
 import { PROBLEMS, SUCCESS } from "./problems/catalogue.ts";
 import { documentOf, Problem } from "./problems/problem.ts";
 import { problemOf } from "./problems/problem-of.ts";
@@ -143,15 +143,6 @@ export function mountProblems(app: Express, context: ApiContext): void {
       ),
     );
   });
-}
-
-/**
- * Everything that leaves as JSON passes here, and no sealed secret does, wherever it stands: callers see that there is one,
- * and whether it is another than before.
- */
-function jsonOf(body: unknown): string {
-  const text = JSON.stringify(body);
-  return mayHoldSealed(text) ? JSON.stringify(redactSealed(JSON.parse(text))) : text;
 }
 
 /** `/v1/runs/{run}` → `/v1/runs/:run` */

@@ -1,3 +1,4 @@
+import { createSecretKey } from "node:crypto";
 import pg from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { z } from "zod";
@@ -11,7 +12,9 @@ import { beginDataKey } from "../../src/authority/secrets/begin-data-key.ts";
 import { FIRST_KEY, rewrapDataKeys } from "../../src/authority/secrets/rewrap-data-keys.ts";
 import { createVault, type Vault } from "../../src/authority/secrets/vault.ts";
 import { workSchema } from "../../src/domain/definition.ts";
+import { macOfRequest, open, seal } from "../../src/domain/secrets/sealing.ts";
 import { defineJob } from "../../src/handlers/registry.ts";
+import { mintId } from "../../src/kernel/ids.ts";
 import { punctual } from "../app/cli/punctual.ts";
 import { startNode, until } from "../support/system.ts";
 import { createWorld, type World } from "../support/world.ts";
@@ -212,4 +215,20 @@ it("a payload whose sealed value came from another tenant is not run", async () 
   await node.stop();
   expect(await world.run(runId)).toMatchObject({ state: "failed" });
   expect(seen).toEqual([]);
+});
+
+it("both locks hold alone: a data key wrapped for one tenant, and a secret sealed for one, open for no other", () => {
+  const keys = createMasterKeys(OLD);
+  const [mine, rival, id] = [world.tenantId, mintId(Date.now(), 0), mintId(Date.now(), 0)];
+  const row = keys.wrap({ tenantId: mine, id }, Buffer.alloc(32, 7));
+  expect(keys.unwrap({ tenantId: mine, id }, row)).toBeDefined();
+  expect(keys.unwrap({ tenantId: rival, id }, row)).toBeUndefined();
+  expect(keys.unwrap({ tenantId: mine, id: mintId(Date.now(), 0) }, row)).toBeUndefined();
+  const dataKey = { tenantId: mine, id, key: createSecretKey(Buffer.alloc(32, 7)) };
+  const text = seal(dataKey, "quiet");
+  expect(open(dataKey, text)).toEqual({ value: "quiet" });
+  expect(open({ ...dataKey, tenantId: rival }, text)).toBeUndefined();
+  expect(open({ ...dataKey, id: mintId(Date.now(), 0) }, text)).toBeUndefined();
+  expect(open(dataKey, `${text.slice(0, -4)}AAAA`)).toBeUndefined();
+  expect(macOfRequest(dataKey, "a body").equals(macOfRequest({ ...dataKey, tenantId: rival }, "a body"))).toBe(false);
 });

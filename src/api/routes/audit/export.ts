@@ -7,6 +7,7 @@ import type { ApiContext } from "../../context.ts";
 import { noFields } from "../../input/no-fields.ts";
 import { presentAuditEvent } from "../../present/audit.ts";
 import { showInstant } from "../../present/instant.ts";
+import { jsonOf } from "../../present/shown-json.ts";
 import { defineRoute } from "../../route.ts";
 import { AUDITORS, auditFilters, storedFilters } from "./filters.ts";
 
@@ -61,7 +62,7 @@ async function* readPages(context: ApiContext, tenantId: Uuid, page: AuditPage):
       tenantId,
       items.map((one) => one.actor),
     );
-    const text = items.map((one) => `${JSON.stringify(presentAuditEvent(one, labelOf))}\n`).join("");
+    const text = items.map((one) => `${jsonOf(presentAuditEvent(one, labelOf))}\n`).join("");
     if (text !== "") yield text;
     if (next === undefined) return;
     after = next;
