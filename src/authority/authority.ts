@@ -123,7 +123,9 @@ export function createAuthority(
       return pinned.book().zones.version;
     },
     // Its own transactions, and everything else of this one, also what changes while the call lasts.
-    from: (origin) => Object.create(authority, Object.getOwnPropertyDescriptors(of(origin))) as Authority,
+    from(origin) {
+      return Object.create(this, Object.getOwnPropertyDescriptors(of(origin))) as Authority;
+    },
   };
   return authority;
 }
