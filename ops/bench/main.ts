@@ -2,12 +2,14 @@ import { execFileSync } from "node:child_process";
 import { cpus, totalmem } from "node:os";
 import { BURST, burst } from "./burst.ts";
 import { calendar } from "./calendar.ts";
+import { FAIR, fair } from "./fair.ts";
 import { OUTAGE, outage } from "./outage.ts";
 import { peers } from "./peers.ts";
 
 /**
  * `npm run bench -- burst|peers [--runs N] [--tenants N] [--workers N] [--slots N] [--warmup N] [--json]`,
  * `npm run bench -- outage [--schedules N] [--on-time N] [--tenants N] [--workers N] [--slots N] [--json]`.
+ * `npm run bench -- fair [--queued N] [--small N] [--seconds N] [--run-ms N] [--workers N] [--slots N] [--json]`,
  * `npm run bench -- calendar [--json]`.
  * Exits 1 when a run was lost, doubled or is unaccounted for.
  */
@@ -31,6 +33,15 @@ const BENCHES: Record<string, () => Promise<{ ok: boolean }>> = {
   burst: () => burst(options),
   peers: () => peers(options),
   calendar,
+  fair: () =>
+    fair({
+      queued: option("queued", FAIR.queued),
+      small: option("small", FAIR.small),
+      seconds: option("seconds", FAIR.seconds),
+      runMs: option("run-ms", FAIR.runMs),
+      workers: option("workers", FAIR.workers),
+      slots: option("slots", FAIR.slots),
+    }),
   outage: () =>
     outage({
       tenants: option("tenants", OUTAGE.tenants),

@@ -60,13 +60,15 @@ function configOf(options: NodeOptions, directory: string): Config {
 
 /** Roles in this process. */
 export async function startNode(
-  options: NodeOptions & { jobs?: readonly DefinedJob[]; directory?: string },
+  options: NodeOptions & { jobs?: readonly DefinedJob[]; directory?: string; slotClock?: () => number },
 ): Promise<Node> {
   const directory = options.directory ?? makeTemporaryFolder("punctual-node-");
   const core = doomed(createCore(configOf(options, directory), options.roles.join("+")), options.killAt);
   await openCore(core);
   const services = options.roles.flatMap((role): Service[] =>
-    role === "worker" ? workerRole(core, createRegistry(options.jobs ?? [])) : servicesOf(role, core),
+    role === "worker"
+      ? workerRole(core, createRegistry(options.jobs ?? []), options.slotClock)
+      : servicesOf(role, core),
   );
   await startAll(services);
   let stopping: Promise<void> | undefined;

@@ -2,15 +2,23 @@ import type pg from "pg";
 import type { Definition } from "../../../src/domain/definition.ts";
 import { digestOf } from "../../../src/kernel/ids.ts";
 
-export type Recurring = { name: string; definition: Definition; firstAt: Date };
+export type Recurring = {
+  name: string;
+  definition: Definition;
+  firstAt: Date;
+  /** Left out: dealt to the tenants in turn. */
+  tenantId?: string;
+  /** Left out: its name. */
+  payload?: object;
+};
 
-/** Schedules with rules and payloads of their own, written as createSchedule writes them, dealt to the tenants in turn. */
+/** Schedules with rules and payloads of their own, written as createSchedule writes them. */
 export async function plantRecurring(admin: pg.Pool, all: readonly Recurring[]): Promise<void> {
   const { rows } = await admin.query<{ id: string }>("select id from tenant order by name");
   const ids = all.map(() => crypto.randomUUID().replace(/^(.{14})4(.{4})./, "$18$28"));
-  const tenants = all.map((_, n) => rows[n % rows.length]!.id);
+  const tenants = all.map((one, n) => one.tenantId ?? rows[n % rows.length]!.id);
   const definitions = all.map((one) => JSON.stringify(one.definition));
-  const payloads = all.map((one) => JSON.stringify({ name: one.name }));
+  const payloads = all.map((one) => JSON.stringify(one.payload ?? { name: one.name }));
   const contents = all.map((_, n) => digestOf(`${definitions[n]}\n${payloads[n]}`));
   await admin.query(
     `insert into schedule (id, tenant_id, name, status, created_at, updated_at)

@@ -1,4 +1,5 @@
 /** One process of the system under measurement: `node role.ts <role,role…>`; prints `ready`, ends on SIGTERM. */
+import { setTimeout } from "node:timers/promises";
 import { z } from "zod";
 import { readConfig } from "../../../src/app/config.ts";
 import { createCore, openCore } from "../../../src/app/core.ts";
@@ -9,13 +10,22 @@ import { createRegistry, defineJob } from "../../../src/handlers/registry.ts";
 import { startAll, stopAll } from "../../../src/kernel/service.ts";
 
 const noop = defineJob({ name: "bench.noop", version: 1, input: z.unknown(), run: () => undefined });
+const hurried = new AbortController();
+process.on("message", (message) => message === "hurry" && hurried.abort());
+/** Holds its slot for so long, and does nothing. */
+const sleep = defineJob({
+  name: "bench.sleep",
+  version: 1,
+  input: z.object({ ms: z.number() }),
+  run: (_, { ms }) => setTimeout(ms, undefined, { signal: hurried.signal }).catch(() => undefined),
+});
 const ended = askedToEnd();
 const roles = (process.argv[2] ?? "").split(",") as RoleName[];
 const core = createCore(readConfig(process.env), roles.join("+"));
 const passes = timePasses();
 await openCore(core);
 const services = roles.flatMap((role) =>
-  role === "worker" ? workerRole(core, createRegistry([noop])) : servicesOf(role, core),
+  role === "worker" ? workerRole(core, createRegistry([noop, sleep])) : servicesOf(role, core),
 );
 await startAll(services);
 process.send?.("ready");

@@ -19,7 +19,12 @@ const LOOK_EVERY_MS = 2_000;
 const RESERVED_FRACTION = 0.1;
 
 /** Runs attempts. */
-export function workerRole(core: Core, registry: JobRegistry): Service[] {
+export function workerRole(
+  core: Core,
+  registry: JobRegistry,
+  /** What slot time is counted by (ms). */
+  slotClock = () => core.clock.monotonic(),
+): Service[] {
   const { authority, config, redis, clock, log } = core;
   const slots = {
     short: config.PUNCTUAL_SLOTS_SHORT,
@@ -31,7 +36,7 @@ export function workerRole(core: Core, registry: JobRegistry): Service[] {
   const accounts = new Map(
     served.map((class_) => [
       class_,
-      new SlotAccounts({ slots: slots[class_], reservedFraction: RESERVED_FRACTION, now: () => clock.monotonic() }),
+      new SlotAccounts({ slots: slots[class_], reservedFraction: RESERVED_FRACTION, now: slotClock }),
     ]),
   );
   const consumer =

@@ -1,0 +1,94 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { repairUsage } from "../../src/authority/repair/usage-drift.ts";
+import { mintId } from "../../src/kernel/ids.ts";
+import { randomFrom } from "../support/random.ts";
+import { redisAvailable, testRedis } from "../support/redis.ts";
+import { type ChildNode, countRuns, dueSchedule, spawnNode, startNode, until } from "../support/system.ts";
+import { makeTemporaryFolder } from "../support/temporary-folder.ts";
+import { createWorld, type World } from "../support/world.ts";
+
+const LIMIT = 10;
+const WORKERS = 4;
+const RUNS = 300;
+const KILLS = 6;
+
+/**
+ * Most attempts that ran at once, by PostgreSQL's own history. An attempt ends where its run's row or its own says so; one
+ * of a worker that was killed runs until its lease was found to be over.
+ */
+const MOST_AT_ONCE = `
+  with span as (
+    select a.started_at as from_at, coalesce(a.ended_at, r.finished_at) as to_at
+      from attempt a join run r on r.id = a.run_id),
+  step as (
+    select from_at as at, 1 as change from span union all select to_at, -1 from span where to_at is not null)
+  -- Where one ends and another starts in the same moment, the slot was handed on.
+  select max(running)::int as most from (select sum(change) over (order by at, change) as running from step) s`;
+
+async function mostAtOnce(world: World): Promise<number> {
+  return (await world.admin.query(MOST_AT_ONCE)).rows[0].most;
+}
+
+const ways = redisAvailable ? (["redis", "outbox"] as const) : (["outbox"] as const);
+for (const by of ways) {
+  test.concurrent(`by ${by}: with a limit of ten, four workers that are killed again and again never run eleven, and nothing leaks`, async ({
+    onTestFinished,
+  }) => {
+    const world = await createWorld();
+    const redis = by === "redis" ? { ...testRedis(), prefix: `x${mintId(Date.now(), 0).slice(-8)}` } : undefined;
+    const options = { url: world.url, redis, config: { PUNCTUAL_SLOTS_SHORT: "8" } };
+    const folder = makeTemporaryFolder("punctual-limit-");
+    const feeder = await startNode({ ...options, roles: ["scheduler", "relay", "sweeper"] });
+    const workers: ChildNode[] = [];
+    onTestFinished(async () => {
+      await feeder.stop();
+      for (const worker of workers) await worker.stop();
+      await world.close();
+    });
+    await world.admin.query("insert into quota (tenant_id, class, max_running) values ($1, 'short', $2)", [
+      world.tenantId,
+      LIMIT,
+    ]);
+    workers.push(
+      ...(await Promise.all(Array.from({ length: WORKERS }, () => spawnNode({ ...options, roles: ["worker"] })))),
+    );
+    await dueSchedule(world.authority, world.admin, {
+      tenantId: world.tenantId,
+      runs: RUNS,
+      job: "test.append",
+      payload: { file: `${folder}/traces`, firstMs: 40 },
+    });
+    const random = randomFrom(11);
+    for (let kills = 0; kills < KILLS; kills++) {
+      const target = ((kills + 1) * RUNS) / (KILLS + 2);
+      await until(
+        `${target} runs have ended`,
+        async () => ((await countRuns(world.admin)).succeeded ?? 0) >= target,
+        60_000,
+      );
+      await sleep(random() * 50);
+      const place = Math.floor(random() * WORKERS);
+      await workers[place]!.kill();
+      workers[place] = await spawnNode({ ...options, roles: ["worker"] });
+    }
+    await until(
+      "all have succeeded",
+      async () => (await countRuns(world.admin)).succeeded === RUNS,
+      90_000,
+      () => countRuns(world.admin),
+    );
+    expect(await mostAtOnce(world)).toBeLessThanOrEqual(LIMIT);
+    const { rows } = await world.admin.query("select count(*)::int as n from attempt where outcome = 'expired'");
+    expect(rows[0].n).toBeGreaterThan(0);
+    expect(await world.usage()).toBe(0);
+    await world.check();
+
+    // What no verb ever leaves behind is found, and put right.
+    await world.admin.query("update usage set running = running + 3");
+    await expect(world.check()).rejects.toThrow(/usage is the number of running rows/);
+    expect(await repairUsage(world.authority, 10)).toBe(1);
+    expect(await world.usage()).toBe(0);
+    await world.check();
+  }, 400_000);
+}
