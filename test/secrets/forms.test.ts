@@ -133,6 +133,28 @@ it("every text and number of a secret object is taken out, what is shorter than 
   expect(NO_SECRETS.scrub("as it is")).toBe("as it is");
 });
 
+it("of secrets that begin alike or overlap the longest is taken out, each time it stands there", () => {
+  const value = ["abab", "ababab", "ababac", "bach", "zz", "secret"];
+  expect(scrub(value, "ababababa ababach abab bach aba zz [secret]")).toBe(
+    "[secret]aba [secret]h [secret] [secret] aba zz [[secret]]",
+  );
+  const many = Array.from({ length: 2_000 }, (_, i) => `beginning-${i}`);
+  expect(scrub(many, "beginning-1999, beginning-19, beginning-x, beginning-20000")).toBe(
+    "[secret], [secret], beginning-x, [secret]00",
+  );
+});
+
+it("a secret as large as a payload may be is taken out like any other, and said by no complaint", () => {
+  const keyRing = Array.from({ length: 900 }, (_, i) =>
+    Buffer.from(`a line of a key ring, number ${i} Ä`).toString("base64"),
+  );
+  const secret = keyRing.join("\n");
+  expect(secret.length).toBeGreaterThan(40_000);
+  expect(scrub(secret, `all of it: ${secret}`)).toBe("all of it: [secret]");
+  expect(scrub(secret, `${JSON.stringify({ secret })} and ${keyRing[700]}`)).toBe('{"secret":"[secret]"} and [secret]');
+  expect(scrub("s".repeat(60_000), "s".repeat(59_999))).toBe("s".repeat(59_999));
+});
+
 it("a JSON value stays one when a number or a name in it was secret", () => {
   const { scrubJson } = knowSecrets([{ path: [], value: [4711, "quiet-name"] }]);
   expect(scrubJson({ a: 4711, b: [4711.5, 12], "quiet-name": { c: null } })).toEqual({

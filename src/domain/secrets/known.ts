@@ -1,4 +1,5 @@
 import type { Path } from "./forms.ts";
+import { takingOut } from "./taking-out.ts";
 
 /** Secrets in the hands of who must not tell them: what it says goes through here first. */
 export type KnownSecrets = {
@@ -24,11 +25,11 @@ export const NO_SECRETS: KnownSecrets = {
 
 export function knowSecrets(found: readonly { path: Path; value: unknown }[]): KnownSecrets {
   if (found.length === 0) return NO_SECRETS;
-  let pattern: RegExp | undefined;
+  let without: ReturnType<typeof takingOut> | undefined;
   const scrub = (text: string) => {
     // Most attempts say nothing, so this is made for the first that does.
-    pattern ??= patternOf(found.flatMap((one) => textsIn(one.value)));
-    return text.replace(pattern, SCRUBBED);
+    without ??= takingOut(formsOfAll(found.flatMap((one) => textsIn(one.value))), SHORTEST_SCRUBBED);
+    return without(text, SCRUBBED);
   };
   return {
     count: found.length,
@@ -46,16 +47,9 @@ function textsIn(value: unknown): string[] {
   return Object.values(value).flatMap(textsIn);
 }
 
-const NOTHING = /(?!)/g;
-
-function patternOf(texts: readonly string[]): RegExp {
-  const forms = new Set(texts.filter((text) => text.length >= SHORTEST_SCRUBBED).flatMap(formsOf));
-  const longestFirst = [...forms].filter((one) => one.length >= SHORTEST_SCRUBBED).sort((a, b) => b.length - a.length);
-  if (longestFirst.length === 0) return NOTHING;
-  return new RegExp(longestFirst.map(escaped).join("|"), "g");
+function formsOfAll(texts: readonly string[]): Set<string> {
+  return new Set(texts.filter((text) => text.length >= SHORTEST_SCRUBBED).flatMap(formsOf));
 }
-
-const escaped = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
 
 const LONG_LINE = 16;
 
