@@ -1,9 +1,9 @@
 import type { Request, Response } from "express";
 import { authorize } from "../auth.ts";
 import { type ApiContext, type Caller, READERS } from "../context.ts";
-import { sendPage } from "../html.ts";
+import { escapeHtml, sendPage } from "../html.ts";
 import { Problem, statusOf } from "../problems/problem.ts";
-import { sendSignIn, startSession } from "../sessions/sign-in.ts";
+import { localPath, sendSignIn, startSession } from "../sessions/sign-in.ts";
 
 /**
  * Who opens the board. Undefined: the answer is out already, a page to sign in or the way on. A key that came as `?key=`
@@ -16,7 +16,7 @@ export async function visitorOf(
 ): Promise<Caller | undefined> {
   const url = new URL(request.originalUrl, "http://localhost");
   const reads = request.method === "GET";
-  const here = () => `${url.pathname}${url.search}`;
+  const here = () => localPath(`${url.pathname}${url.search}`);
   const fromElsewhere = request.get("sec-fetch-site") === "cross-site";
   const key = url.searchParams.get("key");
   url.searchParams.delete("key");
@@ -33,8 +33,10 @@ export async function visitorOf(
     if (!(error instanceof Problem) || error.code !== "unauthenticated") throw error;
     if (!reads || request.accepts(["json", "html"]) !== "html") throw asksForKey(error);
     response.set("cache-control", "no-store");
-    // Who follows a link from elsewhere comes without the cookie. Asked again by a page of ours, the browser sends it.
-    if (fromElsewhere) sendPage(response, "Punctual", "", '<meta http-equiv="refresh" content="0">');
+    // Who follows a link from elsewhere comes without the cookie. Asked again by a page of ours, the browser sends it; a key
+    // in the link is left behind, for now it would look as if a page of ours had sent it.
+    const again = `<meta http-equiv="refresh" content="0;url=${escapeHtml(here())}">`;
+    if (fromElsewhere) sendPage(response, "Punctual", "", again);
     else sendSignIn(response.status(statusOf(error.code)), here());
     return undefined;
   }

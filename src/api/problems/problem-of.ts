@@ -6,9 +6,9 @@ import { Problem } from "./problem.ts";
 export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof PunctualError) return fromPunctualError(error);
-  const type = (error as { type?: unknown } | null)?.type;
+  const { type, limit } = (error ?? {}) as { type?: unknown; limit?: unknown };
   if (type === "entity.too.large") {
-    return new Problem("body-too-large", "The body may have at most 1,048,576 bytes", {
+    return new Problem("body-too-large", `The body may have at most ${Number(limit).toLocaleString("en")} bytes`, {
       headers: { connection: "close" },
     });
   }

@@ -11,7 +11,13 @@ const LONGEST_FORM_BYTES = 4_096;
 /** Pages to sign in and out by plain forms, for whoever opens something of ours without a session. */
 export function mountSignIn(app: Express, context: ApiContext): void {
   const { entrance } = context;
-  const form = express.urlencoded({ extended: false, limit: LONGEST_FORM_BYTES });
+  const form = express.urlencoded({
+    extended: false,
+    inflate: false,
+    limit: LONGEST_FORM_BYTES,
+    // As many as fit: the limit in bytes is limit enough, and has a problem of its own.
+    parameterLimit: LONGEST_FORM_BYTES,
+  });
 
   app.get("/sign-in", (request, response) => {
     sendSignIn(response, localPath(readQuery(request.url).to));
@@ -82,6 +88,6 @@ function noStore(response: Response): void {
 }
 
 /** Only what leads to a page of ours: `//host` and `/\host` lead elsewhere, and so does what browsers make of tabs. */
-function localPath(to: unknown): string {
+export function localPath(to: unknown): string {
   return typeof to === "string" && /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/.test(to) ? to : "/";
 }

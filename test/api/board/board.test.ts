@@ -1,3 +1,4 @@
+import { request } from "node:http";
 import { appRoutes } from "@bull-board/api/dist/routes.js";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Role } from "../../../src/api/context.ts";
@@ -88,6 +89,20 @@ if (redisAvailable) {
       const followed = await call(server.url, "GET", `/queues?key=${admin}`, { headers });
       expect([followed.status, followed.headers.getSetCookie()]).toEqual([200, []]);
       expect(followed.text).not.toContain(admin);
+      // Without an address of its own the page would ask for the one of the link again, key and all.
+      expect(followed.text).toContain('http-equiv="refresh" content="0;url=/queues"');
+    });
+
+    it("leads nobody away, whatever stands between its address and the key", async () => {
+      const { hostname, port } = new URL(server.url);
+      const location = await new Promise<string | undefined>((resolve, reject) => {
+        // As it is: fetch would put the path in order first.
+        const path = `/queues/..//evil.example?key=${admin}`;
+        request({ hostname, port, path }, (answer) => resolve(answer.resume().headers.location))
+          .on("error", reject)
+          .end();
+      });
+      expect(location).toBe("/");
     });
 
     it("asks a visitor from elsewhere again from a page of its own, for the cookie comes along only then", async () => {

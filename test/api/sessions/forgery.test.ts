@@ -179,6 +179,20 @@ describe("the page to sign in", () => {
     }
   });
 
+  it("reads no form that is larger than one with a key, and says so", async () => {
+    const headers = { "content-type": "application/x-www-form-urlencoded", origin: server.url };
+    const many = await call(server.url, "POST", "/sign-in", { headers, body: "&".repeat(2_000) });
+    expect(many.status).toBe(401);
+    const long = await call(server.url, "POST", "/sign-in", { headers, body: "k".repeat(5_000) });
+    expect([long.status, long.body.code, long.body.detail]).toEqual([
+      413,
+      "body-too-large",
+      "The body may have at most 4,096 bytes",
+    ]);
+    const packed = { ...headers, "content-encoding": "gzip" };
+    expect((await call(server.url, "POST", "/sign-in", { headers: packed, body: "no gzip" })).status).toBe(415);
+  });
+
   it("signs out by a form as well", async () => {
     const asked = await call(server.url, "GET", "/sign-out");
     expect(asked.text).not.toMatch(/<script/i);
