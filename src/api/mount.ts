@@ -46,12 +46,7 @@ async function answer(server: Server, route: Route, request: Request, response: 
   });
   if (route.roles === "everybody") {
     const call = await readCall(server, route, request, response);
-    const handle = async () => route.handle(call, contextOf(server.context, request));
-    // Who opens a session shows a credential here, and not at the entrance.
-    const shown = route.problems.includes("unauthenticated")
-      ? (request.get("authorization") ?? JSON.stringify(call.sentBody))
-      : undefined;
-    return send(await (server.context.limits?.guesses.watch(request, shown, handle) ?? handle()), response);
+    return send(await route.handle(call, contextOf(server.context, request)), response);
   }
   const { caller: entered, session } = await server.context.entrance.enter(request);
   // Of the tenant whose credential it is, also where it acts for another; before the body is read.

@@ -2,19 +2,17 @@ import type { Readable } from "node:stream";
 import type { z } from "zod";
 import type { ApiContext, Caller, Role } from "./context.ts";
 import type { ProblemCode, SuccessKind } from "./problems/catalogue.ts";
+import type { Arrival } from "./sessions/same-origin.ts";
 import type { Session } from "./sessions/session.ts";
 
 export type Method = "get" | "post" | "put" | "patch" | "delete";
 
-export type Call<Params, Query, Body> = {
+export type Call<Params, Query, Body> = Arrival & {
   params: Params;
   query: Query;
   body: Body;
   /** The body as it was sent, before defaults: what an idempotency key is compared over. */
   sentBody: unknown;
-  header(name: string): string | undefined;
-  /** Whether the call came by https, at the latest from a proxy on. */
-  secure: boolean;
   /** By whose cookie the call was made; undefined where a credential came along. */
   session: Session | undefined;
   requestId: string;

@@ -3,6 +3,7 @@ import type { Request } from "express";
 import { LRUCache } from "lru-cache";
 import type { CallLimits } from "../../hints/call-limits.ts";
 import type { Clock } from "../../kernel/clock.ts";
+import { credentialFromAuthorization } from "../auth.ts";
 import { addressOf } from "../calls/address.ts";
 import { Problem } from "../problems/problem.ts";
 import { retryAfter } from "../problems/quota.ts";
@@ -15,10 +16,10 @@ const GOOD_FOR_MS = 3_600_000;
 
 export type GuessGuard = {
   /**
-   * Lets `enter` look at the credential that came with the request. Where an address has sent too many bad ones, only credentials that
-   * were good here within the hour are looked at, so that many callers behind one address do not pay for one of them.
+   * Lets `enter` look at the credential that came from this address. Where it has sent too many bad ones, only credentials
+   * that were good here within the hour are looked at, so that many callers behind one address do not pay for one of them.
    */
-  watch<T>(request: Request, credential: string | undefined, enter: () => Promise<T>): Promise<T>;
+  watch<T>(address: string | null, credential: string | undefined, enter: () => Promise<T>): Promise<T>;
 };
 
 export function createGuessGuard(deps: { calls: CallLimits; clock: Clock }): GuessGuard {
@@ -27,8 +28,8 @@ export function createGuessGuard(deps: { calls: CallLimits; clock: Clock }): Gue
   const good = new LRUCache<string, number>({ max: MOST_REMEMBERED });
 
   return {
-    async watch(request, credential, enter) {
-      const address = networkOf(addressOf(request));
+    async watch(from, credential, enter) {
+      const address = networkOf(from);
       // Who sends none guesses none.
       if (address === undefined || credential === undefined) return enter();
       const nowAt = clock.monotonic();
@@ -69,11 +70,13 @@ function tooMany(ms: number): Problem {
 
 /** The same entrance, behind the guard. */
 export function guardEntrance(entrance: Entrance, guard: GuessGuard): Entrance {
-  // What we have signed cannot be guessed; and a page that is left open with a session that has ended is no attack.
-  const shown = ({ headers }: Request) => headers.authorization;
+  // Cookies are not counted: what we have signed cannot be guessed, and a page that is left open with a session that has ended is no attack.
+  const watch = <T>(request: Request, enter: () => Promise<T>) =>
+    guard.watch(addressOf(request), credentialFromAuthorization(request.headers.authorization), enter);
   return {
     ...entrance,
-    enter: (request) => guard.watch(request, shown(request), () => entrance.enter(request)),
-    enterWithoutToken: (request) => guard.watch(request, shown(request), () => entrance.enterWithoutToken(request)),
+    enter: (request) => watch(request, () => entrance.enter(request)),
+    enterWithoutToken: (request) => watch(request, () => entrance.enterWithoutToken(request)),
+    begin: (arrival, credential) => guard.watch(arrival.address, credential, () => entrance.begin(arrival, credential)),
   };
 }

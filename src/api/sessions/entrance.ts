@@ -1,5 +1,6 @@
 import type { Request } from "express";
 import { type Authenticator, credentialFromAuthorization } from "../auth.ts";
+import { addressOf } from "../calls/address.ts";
 import type { Caller } from "../context.ts";
 import { Problem } from "../problems/problem.ts";
 import { cookieOf } from "./cookie.ts";
@@ -15,7 +16,10 @@ export type Entrance = {
   /** The same without asking for the token, for forms that have none: that the page was ours is asked always. */
   enterWithoutToken(request: Request): Promise<Entered>;
   /** Begins a session for who brings this credential. Throws `unauthenticated`. */
-  begin(credential: string | undefined): Promise<{ caller: Caller; session: Session; cookie: string }>;
+  begin(
+    arrival: Arrival,
+    credential: string | undefined,
+  ): Promise<{ caller: Caller; session: Session; cookie: string }>;
   sessions: Sessions;
   arrivalOf(request: Request): Arrival;
 };
@@ -30,6 +34,7 @@ export function createEntrance(deps: {
   const arrivalOf = (request: Request): Arrival => ({
     header: (name) => request.get(name),
     secure: request.secure || publicUrl().startsWith("https:"),
+    address: addressOf(request),
   });
 
   async function identify(request: Request): Promise<Entered> {
@@ -62,7 +67,7 @@ export function createEntrance(deps: {
       }
       return entered;
     },
-    async begin(credential) {
+    async begin(_arrival, credential) {
       const caller = await authenticator.authenticate(credential);
       const begun = sessions.begin(standingOf(caller), caller.credential.endsAt);
       // Tokens are believed some seconds longer than they say; a session of none would be of no use.

@@ -5,6 +5,8 @@ export type Arrival = {
   header(name: string): string | undefined;
   /** Whether it came by https, at the latest from the proxy on. */
   secure: boolean;
+  /** The caller's, as far as proxies are trusted. */
+  address: string | null;
 };
 
 /**
@@ -21,7 +23,7 @@ export function refuseOtherOrigins(arrival: Arrival, publicUrl: string): void {
 }
 
 /** Whether a browser made the call, as far as its headers tell. */
-export function isFromBrowser({ header }: Arrival): boolean {
+export function isFromBrowser({ header }: Pick<Arrival, "header">): boolean {
   return header("sec-fetch-site") !== undefined || header("origin") !== undefined;
 }
 

@@ -65,8 +65,7 @@ export async function startSession(
   credential: string,
 ): Promise<void> {
   const arrival = context.entrance.arrivalOf(request);
-  const begin = () => context.entrance.begin(credential);
-  const { session, cookie } = await (context.limits?.guesses.watch(request, credential, begin) ?? begin());
+  const { session, cookie } = await context.entrance.begin(arrival, credential);
   response.append("set-cookie", setCookie(cookie, session.endsAt - context.clock.now(), arrival.secure));
 }
 

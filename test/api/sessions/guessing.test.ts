@@ -29,6 +29,15 @@ for (const [way, guess] of Object.entries(WAYS)) {
   });
 }
 
+it("a key that was good by one way is good by every other, also where its address guesses", async () => {
+  const key = await server.key(await server.tenant("acme"), "owner");
+  expect((await call(server.url, "GET", "/v1/me", { key })).status).toBe(200);
+  await Promise.all(Array.from({ length: 61 }, (_, n) => WAYS["the form"]!(keyOf(n))));
+  expect((await WAYS["the body of a call"]!(keyOf(99))).status).toBe(429);
+  expect((await WAYS["the form"]!(key)).status).toBe(303);
+  expect((await WAYS["the body of a call"]!(key)).status).toBe(201);
+});
+
 it("a page that is left open with a session that has ended locks nobody out", async () => {
   const key = await server.key(await server.tenant("acme"), "owner");
   const { cookie } = await signIn(server.url, key);

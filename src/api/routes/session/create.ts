@@ -21,12 +21,12 @@ export const createSessionRoute = defineRoute({
   }),
   example: { key: "pk_0123456789ab_…" },
   answer: { kind: "created", description: "The session, which the cookie now stands for", schema: sessionSchema },
-  problems: ["unauthenticated", "cross-origin"],
+  problems: ["unauthenticated", "forbidden", "cross-origin", "issuer-unreachable", "too-many-failures"],
   async handle(call, context) {
     // Who could make a browser begin somebody else's session would be told all that is done in it.
     if (isFromBrowser(call)) refuseOtherOrigins(call, context.publicUrl());
     const credential = credentialFromAuthorization(call.header("authorization")) ?? call.body.key;
-    const { caller, session, cookie } = await context.entrance.begin(credential);
+    const { caller, session, cookie } = await context.entrance.begin(call, credential);
     return {
       kind: "created",
       headers: { "set-cookie": setCookie(cookie, session.endsAt - context.clock.now(), call.secure) },
