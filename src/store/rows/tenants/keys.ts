@@ -25,10 +25,14 @@ const REPLACE = sql(
   "api_key_replace",
   "update api_key set replaced_by = $2, expires_at = $3::timestamptz where id = $1",
 );
+// What somebody holds is left out: another process notes the same keys, in an order of its own.
 const NOTE_USE = sql(
   "api_key_note_use",
-  `update api_key set last_used_at = clock_timestamp()
-    where id = any($1::uuid[]) and (last_used_at is null or last_used_at < clock_timestamp() - interval '1 minute')`,
+  `with stale as materialized (
+     select id from api_key
+      where id = any($1::uuid[]) and (last_used_at is null or last_used_at < clock_timestamp() - interval '1 minute')
+      order by id for no key update skip locked)
+   update api_key set last_used_at = clock_timestamp() where id = any(array(select id from stale))`,
 );
 
 export async function insertApiKey(
@@ -78,7 +82,7 @@ export async function replaceKey(tx: Queryable, id: Uuid, by: { id: Uuid; untilA
   await tx.query(REPLACE, [id, by.id, instantText(by.untilAt)]);
 }
 
-/** One plain statement: nobody decides by it. */
-export async function noteUseOfKeys(db: Queryable, ids: readonly Uuid[]): Promise<void> {
-  await db.query(NOTE_USE, [ids]);
+/** Waits for nobody: nothing is decided by it. */
+export async function noteUseOfKeys(tx: Queryable, ids: readonly Uuid[]): Promise<void> {
+  await tx.query(NOTE_USE, [ids]);
 }
