@@ -73,6 +73,28 @@ test("what has waited for the resume says so, and does not count as late of our 
   expect([await labels(waited!), await labels(punctual!)]).toEqual([{ held_by: "suspended" }, { held_by: "none" }]);
 });
 
+test("however many have waited, also of one instant, each of them says so, but for those that somebody holds", async () => {
+  const scheduleId = await world.newSchedule(allow());
+  await suspend();
+  await world.admin.query(
+    `insert into live_run (id, scheduled_at, schedule_id, tenant_id, class, lane, revision, state, guard, not_before, due_at,
+                           admitted_at, budget_from)
+     select id, 'epoch', $2, $1, case when n % 5 = 0 then 'long' else 'short' end, 1, 1, 'queued', id, now(), now(), now(), now()
+       from (select n, gen_random_uuid() as id from generate_series(1, 2500) n) made`,
+    [world.tenantId, scheduleId],
+  );
+  const stranger = await world.stranger();
+  await stranger.query("select 1 from live_run where class = 'long' limit 1 for update");
+  await resume();
+  await stranger.commit();
+  const { rows } = await world.admin.query("select held_by, count(*)::int as n from live_run group by 1 order by 1");
+  await world.admin.query("delete from live_run");
+  expect(rows).toEqual([
+    { held_by: "none", n: 1 },
+    { held_by: "suspended", n: 2_499 },
+  ]);
+});
+
 test("resuming brings the quota back, also one that was set meanwhile", async () => {
   await limit(7);
   await suspend();
