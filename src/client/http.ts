@@ -95,8 +95,10 @@ export function createHttp(options: ClientOptions): Http {
       });
       if (response.ok && response.body !== null)
         return { headers: response.headers, lines: linesOf(url, response.body) };
-      const text = await response.text();
-      throw problemOf({ ok: false, status: response.status, text, retryAfterMs: undefined }, parse(text), url.origin);
+      const answer = await read(response).catch((error: unknown) => {
+        throw noAnswerOf(url, error);
+      });
+      throw problemOf(answer, parse(answer.text), url.origin);
     },
   };
 }
@@ -124,17 +126,20 @@ type Answer = { ok: boolean; status: number; text: string; retryAfterMs: number 
 
 async function ask(url: URL, init: RequestInit): Promise<Answer> {
   try {
-    const response = await fetch(url, init);
-    const retryAfter = /^\d{1,9}$/.exec(response.headers.get("retry-after") ?? "")?.[0];
-    return {
-      ok: response.ok,
-      status: response.status,
-      text: await response.text(),
-      retryAfterMs: retryAfter === undefined ? undefined : Number(retryAfter) * 1_000,
-    };
+    return await read(await fetch(url, init));
   } catch (error) {
     throw noAnswerOf(url, error);
   }
+}
+
+async function read(response: Response): Promise<Answer> {
+  const retryAfter = /^\d{1,9}$/.exec(response.headers.get("retry-after") ?? "")?.[0];
+  return {
+    ok: response.ok,
+    status: response.status,
+    text: await response.text(),
+    retryAfterMs: retryAfter === undefined ? undefined : Number(retryAfter) * 1_000,
+  };
 }
 
 /** What fetch throws says little by itself; its cause knows. */

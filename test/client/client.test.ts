@@ -132,6 +132,8 @@ test("who is told to wait waits as long, and is given the refusal where that is 
     retryAfterMs: 3_600_000,
   });
   expect(naps).toHaveLength(2);
+  // An export is not repeated by itself; whoever does it hears when.
+  await expect(clientOf(await serverThat(tooMany("2"))).audit.export()).rejects.toMatchObject({ retryAfterMs: 2_000 });
 });
 
 test("a refusal is not asked again, and keeps its code, fields and request id", async () => {
