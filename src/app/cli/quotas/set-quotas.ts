@@ -5,7 +5,7 @@ import type { Act } from "../act.ts";
 import { printJson } from "../print.ts";
 import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
 import { UsageError } from "../usage.ts";
-import { printClassQuotas, printTenantQuotas } from "./quotas.ts";
+import { printClassQuotas, printTenantQuotas } from "./print-quotas.ts";
 
 type SetOptions = ClientOptions & Record<string, string | undefined> & { json?: boolean };
 

@@ -4,6 +4,7 @@ import type { Act } from "../act.ts";
 import { printJson, printLine, printTable } from "../print.ts";
 import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
 import { showCount, showUtc } from "../words.ts";
+import { showLimit } from "./print-quotas.ts";
 
 export function usageCommand(program: Command, act: Act): void {
   withClientOptions(program.command("usage").description("say how much of its quotas the tenant uses")).action(
@@ -15,21 +16,19 @@ export function usageCommand(program: Command, act: Act): void {
   );
 }
 
-const limitOf = (limit: number | null) => (limit === null ? "no limit" : String(limit));
-
 function printUsage(usage: Usage): void {
   const { schedules, queuedRuns, requestedRunsPerDay: requested, runsToday } = usage;
   printTable(
     ["QUOTA", "USED", "LIMIT"],
     [
-      ["schedules", showCount(schedules.used), limitOf(schedules.limit)],
-      ["queued runs", showCount(queuedRuns.used), limitOf(queuedRuns.limit)],
+      ["schedules", showCount(schedules.used), showLimit(schedules.limit)],
+      ["queued runs", showCount(queuedRuns.used), showLimit(queuedRuns.limit)],
       [
         "requested runs today",
         requested.used === null ? "not counted" : String(requested.used),
-        limitOf(requested.limit),
+        showLimit(requested.limit),
       ],
-      ["calls a second", "", limitOf(usage.apiRatePerSecond.limit)],
+      ["calls a second", "", showLimit(usage.apiRatePerSecond.limit)],
     ],
   );
   printLine("");
@@ -38,10 +37,10 @@ function printUsage(usage: Usage): void {
     Object.entries(usage.classes).map(([name, lane]) => [
       name,
       String(lane.running),
-      limitOf(lane.maxRunning),
+      showLimit(lane.maxRunning),
       showCount(lane.waiting),
       String(lane.startedLastMinute),
-      limitOf(lane.startRatePerSecond),
+      showLimit(lane.startRatePerSecond),
     ]),
   );
   printLine(`Started today (UTC): ${runsToday.started}, as of ${showUtc(runsToday.asOf)}`);
