@@ -10,9 +10,10 @@ import { readKey, sameHash } from "./keys.ts";
 import { Problem } from "./problems/problem.ts";
 import type { Standing } from "./sessions/session.ts";
 
-/** Who is calling. A row is trusted for this long, so a revoked key may work for so many ms more. */
+/** A row is trusted for this long, so a revoked key may work for so many ms more. */
 const TRUST_ROW_MS = 5000;
 
+/** Who is calling. */
 export type Authenticator = {
   /** Throws `unauthenticated` unless the credential, as it stood in an `Authorization` header, is good now. */
   authenticate(credential: string | undefined): Promise<Caller>;

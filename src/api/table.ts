@@ -59,7 +59,6 @@ import { getStatusRoute } from "./routes/service/status.ts";
 import { createSessionRoute } from "./routes/session/create.ts";
 import { deleteSessionRoute } from "./routes/session/delete.ts";
 import { getSessionRoute } from "./routes/session/get.ts";
-
 import { createTenantRoute } from "./routes/tenants/create.ts";
 import { getTenantRoute } from "./routes/tenants/get.ts";
 import { listTenantsRoute } from "./routes/tenants/list.ts";

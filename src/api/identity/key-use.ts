@@ -41,7 +41,8 @@ export function createKeyUse(deps: { authority: Authority; clock: Clock; log: Lo
       notedAt.set(keyId, now);
       pending.add(keyId);
       timer ??= clock.after(GATHER_MS, () => {
-        writing = write();
+        // Behind the one before: a slow database is written to once at a time, and all of it is waited for at the end.
+        writing = writing.then(write);
       });
     },
     async close() {

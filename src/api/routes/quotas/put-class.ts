@@ -1,10 +1,11 @@
 import { z } from "zod";
 import { setQuota } from "../../../authority/tenants/set-quota.ts";
 import { CLASSES } from "../../../domain/definition.ts";
+import { showId } from "../../../kernel/ids.ts";
 import { CLASS_QUOTA_BODY } from "../../examples/quotas.ts";
+import { noSuchTenant } from "../../identity/acting.ts";
 import { noFields } from "../../input/no-fields.ts";
 import { classQuotaFields, classQuotaSchema, DEFAULT_CLASS_QUOTA, presentClassQuota } from "../../present/quotas.ts";
-import { Problem } from "../../problems/problem.ts";
 import { defineRoute } from "../../route.ts";
 import { expectedVersionSchema, ifMatchVersion, quotaConflict, readExpectedVersion } from "./expected.ts";
 
@@ -31,7 +32,7 @@ export const putClassQuotaRoute = defineRoute({
   }),
   example: CLASS_QUOTA_BODY,
   answer: { kind: "ok", description: "The class's quota from now on", schema: classQuotaSchema },
-  problems: ["quota-conflict", "not-found"],
+  problems: ["quota-conflict"],
   async handle(call, context, { tenantId, actor }) {
     const { expectedVersion: inBody, ...quota } = call.body;
     const expectedVersion = readExpectedVersion(call.header("if-match"), inBody);
@@ -47,7 +48,7 @@ export const putClassQuotaRoute = defineRoute({
         throw quotaConflict(expectedVersion, current === undefined ? null : presentClassQuota(current));
       }
       case "no-tenant":
-        throw new Problem("not-found", "There is no such tenant any more");
+        throw noSuchTenant(showId("ten", tenantId));
     }
   },
 });

@@ -1,10 +1,11 @@
 import { z } from "zod";
 import { setTenantQuotas } from "../../../authority/tenants/set-tenant-quotas.ts";
 import { DEFAULT_QUOTAS } from "../../../domain/quotas/tenant.ts";
+import { showId } from "../../../kernel/ids.ts";
 import { QUOTAS_BODY } from "../../examples/quotas.ts";
+import { noSuchTenant } from "../../identity/acting.ts";
 import { noFields } from "../../input/no-fields.ts";
 import { presentTenantQuotas, tenantQuotaFields, tenantQuotasSchema } from "../../present/quotas.ts";
-import { Problem } from "../../problems/problem.ts";
 import { defineRoute } from "../../route.ts";
 import { expectedVersionSchema, ifMatchVersion, quotaConflict, readExpectedVersion } from "./expected.ts";
 
@@ -34,7 +35,7 @@ export const putQuotasRoute = defineRoute({
   }),
   example: QUOTAS_BODY,
   answer: { kind: "ok", description: "The quotas in force from now on", schema: tenantQuotasSchema },
-  problems: ["quota-conflict", "not-found"],
+  problems: ["quota-conflict"],
   async handle(call, context, { tenantId, actor }) {
     const { expectedVersion: inBody, ...quotas } = call.body;
     const expectedVersion = readExpectedVersion(call.header("if-match"), inBody);
@@ -50,7 +51,7 @@ export const putQuotasRoute = defineRoute({
         throw quotaConflict(expectedVersion, current === undefined ? null : presentTenantQuotas(current));
       }
       case "no-tenant":
-        throw new Problem("not-found", "There is no such tenant any more");
+        throw noSuchTenant(showId("ten", tenantId));
     }
   },
 });

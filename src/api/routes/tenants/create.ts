@@ -4,9 +4,8 @@ import { showId } from "../../../kernel/ids.ts";
 import { TENANT_BODY } from "../../examples/identity.ts";
 import { noFields } from "../../input/no-fields.ts";
 import { presentTenant, tenantSchema } from "../../present/tenant.ts";
-import { Problem } from "../../problems/problem.ts";
 import { defineRoute } from "../../route.ts";
-import { checkAllowedJobs, PLATFORM, tenantFields } from "./tenant-fields.ts";
+import { checkAllowedJobs, nameTaken, PLATFORM, tenantFields } from "./tenant-fields.ts";
 
 export const createTenantRoute = defineRoute({
   method: "post",
@@ -36,9 +35,3 @@ export const createTenantRoute = defineRoute({
     };
   },
 });
-
-export function nameTaken(name: string, tenantId: string): Problem {
-  return new Problem("tenant-name-taken", `name: ${JSON.stringify(name)} is that of another tenant`, {
-    more: { tenantId },
-  });
-}

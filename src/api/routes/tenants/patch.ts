@@ -7,8 +7,7 @@ import { noSuchTenant } from "../../identity/acting.ts";
 import { noFields } from "../../input/no-fields.ts";
 import { presentTenant, tenantSchema } from "../../present/tenant.ts";
 import { defineRoute } from "../../route.ts";
-import { nameTaken } from "./create.ts";
-import { checkAllowedJobs, getTenantId, PLATFORM, tenantFields, tenantParams } from "./tenant-fields.ts";
+import { checkAllowedJobs, getTenantId, nameTaken, PLATFORM, tenantFields, tenantParams } from "./tenant-fields.ts";
 
 export const patchTenantRoute = defineRoute({
   method: "patch",

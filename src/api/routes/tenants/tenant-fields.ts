@@ -3,7 +3,7 @@ import { readId, type Uuid } from "../../../kernel/ids.ts";
 import type { ApiContext, Role } from "../../context.ts";
 import { noSuchTenant } from "../../identity/acting.ts";
 import { didYouMean } from "../../input/did-you-mean.ts";
-import { type FieldFault, problemOfFaults } from "../../problems/problem.ts";
+import { type FieldFault, Problem, problemOfFaults } from "../../problems/problem.ts";
 
 /** Tenants are the platform's affair. */
 export const PLATFORM: readonly Role[] = ["admin"];
@@ -23,6 +23,12 @@ export function getTenantId(ref: string): Uuid {
   const id = readId("ten", ref);
   if (id === undefined) throw noSuchTenant(ref);
   return id;
+}
+
+export function nameTaken(name: string, tenantId: string): Problem {
+  return new Problem("tenant-name-taken", `name: ${JSON.stringify(name)} is that of another tenant`, {
+    more: { tenantId },
+  });
 }
 
 /** Each name once, in order. Refuses names of no job, which would allow nothing and were meant to; one that was allowed before may stay. */
