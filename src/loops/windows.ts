@@ -17,6 +17,8 @@ export type Windows = DispatchPlan & {
   readonly slots: ReadonlyMap<string, number>;
 };
 
+type Limits = Awaited<ReturnType<typeof readDispatchView>>["limits"];
+
 const STALE_AFTER_MS = 500;
 
 /** Runs that stand in Redis, and how many of them are late ones. */
@@ -39,7 +41,9 @@ export function createWindows(authority: Authority, redis: RedisSide): Windows {
   let isRecorded = true;
   let slots: ReadonlyMap<string, number> = new Map();
   let p95: ReadonlyMap<string, number> = new Map();
-  let limits: Awaited<ReturnType<typeof readDispatchView>>["limits"] = new Map();
+  let limits: Limits = new Map();
+  /** What Redis was last told of: of a lane that has left it since, it must hear that its rate is gone. */
+  let told: Limits = new Map();
   let published = new Map<string, Standing>();
   let totals = new Map<string, Standing>();
 
@@ -54,8 +58,6 @@ export function createWindows(authority: Authority, redis: RedisSide): Windows {
       readAt = authority.clock.monotonic();
       isRecorded = await isRecordedServer(authority.db);
       const view = await readDispatchView(authority);
-      // A lane whose limits were removed has left the view; Redis must hear that its rate is gone.
-      const freed = [...limits].flatMap(([key, lane]) => (view.limits.has(key) ? [] : [{ ...lane, startRate: null }]));
       ({ slots, p95, limits } = view);
       published = new Map();
       totals = new Map();
@@ -64,7 +66,10 @@ export function createWindows(authority: Authority, redis: RedisSide): Windows {
         totals.set(class_, plus(totals.get(class_), { runs, late }));
       }
       // A copy has no say in what may be its original's Redis.
-      if (isRecorded) await redis.setRateLimits?.([...limits.values(), ...freed].map(toLaneRate));
+      if (!isRecorded) return;
+      const freed = [...told].flatMap(([key, lane]) => (limits.has(key) ? [] : [{ ...lane, startRate: null }]));
+      told = limits;
+      await redis.setRateLimits?.([...limits.values(), ...freed].map(toLaneRate));
     },
     sizeOf(tenantId, class_) {
       const limit = limits.get(keyOf(tenantId, class_));

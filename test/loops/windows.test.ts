@@ -86,3 +86,25 @@ test("a restored copy that nobody has recovered has room for nothing: its origin
   expect(await recoverAuthority(world.authority, who)).toMatchObject({ kind: "recovered" });
   expect((await refreshed()).publishNow(row(world.tenantId, LANES.normal, 1))).toBe(true);
 });
+
+test("a start rate that was taken away while nobody had recovered the copy is taken away in Redis afterwards", async () => {
+  const heard: unknown[][] = [];
+  let nowMs = 0;
+  const windows = createWindows(
+    { ...world.authority, clock: { ...world.authority.clock, monotonic: () => nowMs } },
+    { available: () => true, setRateLimits: async (rates) => void heard.push(rates.map((lane) => lane.rate)) },
+  );
+  const look = () => {
+    nowMs += 1_000;
+    return windows.refresh();
+  };
+  const lane = [world.tenantId];
+  await world.admin.query("insert into usage (tenant_id, class, start_rate_per_second) values ($1, 'short', 7)", lane);
+  await look();
+  await world.admin.query("update authority_epoch set timeline = timeline + 1");
+  await world.admin.query("update usage set start_rate_per_second = null where tenant_id = $1", lane);
+  await look();
+  await world.admin.query("update authority_epoch set timeline = timeline - 1");
+  await look();
+  expect(heard).toEqual([[{ max: 7, durationMs: 1_000 }], [undefined]]);
+});
