@@ -39,17 +39,16 @@ export type CreateOutcome =
 /**
  * Creates a schedule in the bucket of its creation key, for ever.
  * Locks   request_key (scope: the tenant), by inserting it; tenant_quota, where it limits schedules; the calendars it names, for key share.
- * Time    authority time; the first instant is strictly later.
+ * Time    authority time, after the wait for the quota; the first instant is strictly later. The id's is from before.
  * Writes  request_key, schedule, schedule_revision, schedule_cursor, calendar_use, audit_event.
  * Replay  the same key and body: the same schedule; another body: `key-reused`.
  */
 export async function createSchedule(authority: Authority, request: NewSchedule): Promise<CreateOutcome> {
   const { tenantId, actor, requestKey, definition, payload } = request;
   const outcome = await transactOrRefuse<CreateOutcome>(authority, "create-schedule", async (tx) => {
-    const nowAt = await tx.authorityNow();
     const creationKey = request.key ?? requestKey?.key;
     const bucket = creationKey === undefined ? randomBucket() : bucketFor(tenantId, creationKey);
-    const id = mintId(nowAt, bucket);
+    const id = mintId(await tx.authorityNow(), bucket);
     if (requestKey !== undefined) {
       const taken = await takeRequestKey(tx, tenantId, requestKey, id);
       if (taken.kind === "reused") refuse({ kind: "key-reused" });
@@ -60,6 +59,7 @@ export async function createSchedule(authority: Authority, request: NewSchedule)
     if (request.isInfeasible === true) refuse({ kind: "infeasible" });
     const refused = await refusalOfSchedule(authority, tx, tenantId, { definition, payload });
     if (refused !== undefined) refuse(refused);
+    const nowAt = await tx.authorityNow();
     const first = await firstInstant(authority, tx, definition, nowAt);
     if (!first.ok) refuse({ kind: "invalid", fault: first.fault });
     const unknown = await findUnknownCalendar(tx, tenantId, definition);

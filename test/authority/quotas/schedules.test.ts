@@ -67,6 +67,19 @@ it("two processes hold a tenant to one limit", async () => {
   expect(kinds(outcomes)).toEqual({ created: 5, quota: 25 });
 });
 
+it("a schedule that waited for its tenant's others begins when the wait is over, not before it", async () => {
+  await setQuotas(world, world.tenantId, { schedules: 10 });
+  const stranger = await world.stranger();
+  await stranger.query("select 1 from tenant_quota where tenant_id = $1 for update", [world.tenantId]);
+  const creating = create();
+  await world.lockWaits();
+  const [waited] = await stranger.query("select clock_timestamp()::text as at");
+  await stranger.commit();
+  expect(await creating).toMatchObject({ kind: "created" });
+  const { rows } = await world.admin.query("select created_at >= $1 as after from schedule", [waited!.at]);
+  expect(rows).toEqual([{ after: true }]);
+});
+
 it("a request that is repeated is neither counted again nor refused", async () => {
   await setQuotas(world, world.tenantId, { schedules: 1 });
   expect(await create({ key: "schedule:a" })).toMatchObject({ kind: "created" });
