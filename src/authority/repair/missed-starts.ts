@@ -1,6 +1,7 @@
 import type { Uuid } from "../../kernel/ids.ts";
 import { sql } from "../../store/database.ts";
 import { lockLiveRunsAndSiblings } from "../../store/rows/runs/live-runs.ts";
+import { findSuspended } from "../../store/rows/tenants/tenants.ts";
 import { announce } from "../announce.ts";
 import { type Departure, depart } from "../attempts/depart.ts";
 import type { Authority } from "../authority.ts";
@@ -25,7 +26,14 @@ export async function endMissedStarts(authority: Authority, limit: number): Prom
     const live = await lockLiveRunsAndSiblings(tx, ids);
     await authority.faults.reach("miss-starts:locked");
     const nowAt = await tx.authorityNow();
-    const departures = [...live.values()].flatMap((run): Departure[] => {
+    const suspended = await findSuspended(
+      tx,
+      [...live.values()].map((run) => run.tenant_id),
+    );
+    const departures = [...live.values()].flatMap((waiting): Departure[] => {
+      // Its label is written when its tenant is resumed, and it does not live to see that.
+      const isSuspended = waiting.held_by === "none" && suspended.has(waiting.tenant_id);
+      const run = isSuspended ? { ...waiting, held_by: "suspended" as const } : waiting;
       const isLate = run.attempt === 0 && run.start_deadline !== null && run.start_deadline < nowAt;
       if (!isLate || run.state === "running") return [];
       if (run.cancel_requested_at !== null) return [{ kind: "end", run, state: "canceled" }];

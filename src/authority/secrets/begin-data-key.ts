@@ -2,13 +2,8 @@ import { randomBytes } from "node:crypto";
 import type { MasterKeys } from "../../domain/secrets/sealing.ts";
 import { mintId, randomBucket, type Uuid } from "../../kernel/ids.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
-import {
-  type DataKeyRow,
-  findKeyInUse,
-  insertDataKey,
-  lockTenant,
-  retireDataKey,
-} from "../../store/rows/tenants/data-keys.ts";
+import { type DataKeyRow, findKeyInUse, insertDataKey, retireDataKey } from "../../store/rows/tenants/data-keys.ts";
+import { holdTenant } from "../../store/rows/tenants/tenants.ts";
 import type { Authority } from "../authority.ts";
 
 export type BegunKey = { kind: "begun" | "exists"; row: DataKeyRow; retired: Uuid | undefined } | { kind: "no-tenant" };
@@ -29,7 +24,7 @@ export function beginDataKey(
 ): Promise<BegunKey> {
   const { tenantId, actor, rotate } = request;
   return authority.transact("begin-data-key", async (tx): Promise<BegunKey> => {
-    if (!(await lockTenant(tx, tenantId))) return { kind: "no-tenant" };
+    if (!(await holdTenant(tx, tenantId))) return { kind: "no-tenant" };
     const retired = rotate ? await retireDataKey(tx, tenantId) : undefined;
     const id = mintId(await tx.authorityNow(), randomBucket());
     const row = { tenantId, id, ...masterKeys.wrap({ tenantId, id }, randomBytes(DATA_KEY_BYTES)) };

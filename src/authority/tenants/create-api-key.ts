@@ -1,12 +1,10 @@
 import type { Instant } from "../../kernel/clock.ts";
 import { mintId, randomBucket, showId, type Uuid } from "../../kernel/ids.ts";
-import { sql } from "../../store/database.ts";
 import { type ApiKeyRow, type ApiKeyView, readApiKey } from "../../store/reads/keys.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
 import { insertApiKey } from "../../store/rows/tenants/keys.ts";
+import { holdTenant } from "../../store/rows/tenants/tenants.ts";
 import type { Authority } from "../authority.ts";
-
-const FIND_TENANT = sql("lock_tenant_for_key", "select id from tenant where id = $1 for key share");
 
 export type ApiKeyOutcome = { kind: "created"; keyId: Uuid; key: ApiKeyView } | { kind: "no-tenant" };
 
@@ -32,8 +30,7 @@ export function createApiKey(
 ): Promise<ApiKeyOutcome> {
   return authority.transact("create-api-key", async (tx): Promise<ApiKeyOutcome> => {
     const { tenantId, prefix, secretHash, role, label, actor, expiresAt = null } = request;
-    const [tenant] = await tx.query(FIND_TENANT, [tenantId]);
-    if (tenant === undefined) return { kind: "no-tenant" };
+    if (!(await holdTenant(tx, tenantId))) return { kind: "no-tenant" };
     const nowAt = await tx.authorityNow();
     const keyId = mintId(nowAt, randomBucket());
     const key = { id: keyId, tenantId, prefix, secretHash, role, label, createdAt: nowAt, expiresAt };

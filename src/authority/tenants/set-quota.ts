@@ -4,9 +4,9 @@ import type { Uuid } from "../../kernel/ids.ts";
 import { sql } from "../../store/database.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
 import { applyLimits } from "../../store/rows/tenants/limits.ts";
+import { lockTenant } from "../../store/rows/tenants/tenants.ts";
 import type { Authority } from "../authority.ts";
 
-const LOCK_TENANT = sql("set_quota_tenant", "select id from tenant where id = $1 for no key update");
 const LOCK = sql(
   "set_quota_lock",
   `select max_running as "maxRunning", start_rate_per_second as "startRatePerSecond", weight,
@@ -45,6 +45,7 @@ export type QuotaOutcome =
  * Sets what a tenant may use of a class of work. It holds from the next start on: attempts above a lowered limit run
  * to their end, and none starts until enough of them have.
  * Locks   the tenant (no suspension and no other quota meanwhile), the quota, the lane's usage last.
+ * Time    the event's own: nothing is decided by it.
  * Writes  quota, usage (made where it is missing), an audit event. Numbers outside the table's checks are refused.
  * Replay  the same quota; one more audit event. With an expected version (0: there is none yet): `conflict`, unless it
  *         says the same.
@@ -55,8 +56,7 @@ export async function setQuota(
 ): Promise<QuotaOutcome> {
   const { tenantId, actor, class: class_, quota, expectedVersion } = request;
   const outcome = await authority.transact("set-quota", async (tx): Promise<QuotaOutcome> => {
-    const [tenant] = await tx.query(LOCK_TENANT, [tenantId]);
-    if (tenant === undefined) return { kind: "no-tenant" };
+    if (!(await lockTenant(tx, tenantId))) return { kind: "no-tenant" };
     const [before] = await tx.query<KeptQuota>(LOCK, [tenantId, class_]);
     const { maxRunning, startRatePerSecond, weight, onInfeasible } = quota;
     if (expectedVersion !== undefined && expectedVersion !== (before?.version ?? 0)) {

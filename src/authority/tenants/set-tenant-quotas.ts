@@ -1,13 +1,10 @@
 import { QUOTA_NAMES, type TenantQuotas } from "../../domain/quotas/tenant.ts";
 import type { Uuid } from "../../kernel/ids.ts";
-import { sql } from "../../store/database.ts";
 import type { KeptQuotas } from "../../store/reads/tenants/quotas.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
 import { lockTenantQuotas, writeTenantQuotas } from "../../store/rows/tenants/quotas.ts";
+import { lockTenant } from "../../store/rows/tenants/tenants.ts";
 import type { Authority } from "../authority.ts";
-
-// Nobody else writes this tenant's first row meanwhile.
-const LOCK_TENANT = sql("set_tenant_quotas_tenant", "select id from tenant where id = $1 for no key update");
 
 export type TenantQuotasOutcome =
   | { kind: "set"; quotas: KeptQuotas }
@@ -16,7 +13,8 @@ export type TenantQuotasOutcome =
 
 /**
  * Sets what a tenant may have. What there is already stays, above a lowered limit too: only new ones are refused.
- * Locks   the tenant, its quotas.
+ * Locks   the tenant, so that nobody else writes its first row meanwhile; its quotas.
+ * Time    the event's own: nothing is decided by it.
  * Writes  tenant_quota, an audit event.
  * Replay  the same quotas: nothing is changed, whatever version was expected. Other ones: `conflict`, unless it is the
  *         version in force (0: there is none yet).
@@ -27,8 +25,7 @@ export function setTenantQuotas(
 ): Promise<TenantQuotasOutcome> {
   const { tenantId, actor, expectedVersion, quotas } = request;
   return authority.transact("set-tenant-quotas", async (tx): Promise<TenantQuotasOutcome> => {
-    const [tenant] = await tx.query(LOCK_TENANT, [tenantId]);
-    if (tenant === undefined) return { kind: "no-tenant" };
+    if (!(await lockTenant(tx, tenantId))) return { kind: "no-tenant" };
     const before = await lockTenantQuotas(tx, tenantId, "all");
     if (before !== undefined && QUOTA_NAMES.every((name) => before[name] === quotas[name])) {
       return { kind: "set", quotas: before };

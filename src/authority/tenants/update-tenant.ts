@@ -3,11 +3,11 @@ import { sql, type Transaction } from "../../store/database.ts";
 import { findTenant, findTenantByName, type TenantStatus, type TenantView } from "../../store/reads/tenants/tenants.ts";
 import { writeAudit } from "../../store/rows/audit.ts";
 import { applyLimits } from "../../store/rows/tenants/limits.ts";
+import { lockTenant } from "../../store/rows/tenants/tenants.ts";
 import { sqlStateOf } from "../../store/sql-errors.ts";
 import type { Authority } from "../authority.ts";
 import { markSuspended } from "./mark-suspended.ts";
 
-const LOCK = sql("update_tenant_lock", "select id from tenant where id = $1 for no key update");
 const WRITE = sql(
   "update_tenant_write",
   "update tenant set name = $2, status = $3, allowed_jobs = $4::text[] where id = $1",
@@ -23,7 +23,9 @@ export type UpdateTenantOutcome =
 /**
  * Renames a tenant, says what it may use, suspends or resumes it. While it is suspended nothing of it starts: its limit is
  * 0 in every class. What runs goes on, and what becomes due becomes runs that wait.
- * Locks   the tenant for no key update; when the status changes, its usage last.
+ * Locks   the tenant for no key update; when the status changes, its usage last. Before a resume: live runs, as
+ *         mark-suspended.ts says.
+ * Time    the event's own: nothing is decided by it.
  * Writes  tenant, an audit event; usage (made where it is missing).
  * Replay  `unchanged`.
  */
@@ -37,7 +39,7 @@ export async function updateTenant(
   let resumed = false;
   const update = async (tx: Transaction): Promise<UpdateTenantOutcome> => {
     resumed = false;
-    if ((await tx.query(LOCK, [tenantId])).length === 0) return { kind: "not-found" };
+    if (!(await lockTenant(tx, tenantId))) return { kind: "not-found" };
     const before = (await findTenant(tx, tenantId))!;
     const after = { ...before, ...change };
     const changed = FIELDS.filter((field) => JSON.stringify(before[field]) !== JSON.stringify(after[field]));

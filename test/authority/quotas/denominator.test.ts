@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { publishOutbox } from "../../../src/authority/dispatch/publish.ts";
 import { endMissedStarts } from "../../../src/authority/repair/missed-starts.ts";
 import { setQuota } from "../../../src/authority/tenants/set-quota.ts";
+import { updateTenant } from "../../../src/authority/tenants/update-tenant.ts";
 import { createWorld, type World } from "../../support/world.ts";
 import { allow, bear, hintsOf } from "../scenes.ts";
 
@@ -59,6 +60,14 @@ it("a run that missed its start deadline is counted beside them, whoever ends it
   expect(await endMissedStarts(world.authority, 10)).toBe(1);
   expect((await world.run(second)).skip_reason).toBe("start-deadline");
   expect(await measured("none")).toEqual({ inTime: 0, late: 0, missed: 2 });
+});
+
+it("a run that missed its start deadline while its tenant was suspended is not counted as missed of our doing", async () => {
+  const scheduleId = await world.newSchedule({ ...allow(), startDeadlineMs: 1_000 });
+  await updateTenant(world.authority, { tenantId: world.tenantId, actor: "key_ops", change: { status: "suspended" } });
+  await bear(world, scheduleId, 60_000);
+  expect(await endMissedStarts(world.authority, 10)).toBe(1);
+  expect([(await measured("none")).missed, (await measured("suspended")).missed]).toEqual([0, 1]);
 });
 
 it("what a limit of the tenant's own held back is measured too, under its own name", async () => {

@@ -26,7 +26,6 @@ const RETIRE = sql(
   "data_keys_retire",
   `update tenant_data_key set retired_at = clock_timestamp() where tenant_id = $1 and retired_at is null returning id`,
 );
-const LOCK_TENANT = sql("data_keys_lock_tenant", "select id from tenant where id = $1 for key share");
 const LOCK_OLDER = sql(
   "data_keys_lock_older",
   `select ${COLUMNS} from tenant_data_key
@@ -69,10 +68,6 @@ export async function insertDataKey(tx: Queryable, row: DataKeyRow): Promise<boo
 
 export async function retireDataKey(tx: Queryable, tenantId: Uuid): Promise<Uuid | undefined> {
   return (await tx.query<{ id: Uuid }>(RETIRE, [tenantId]))[0]?.id;
-}
-
-export async function lockTenant(tx: Queryable, tenantId: Uuid): Promise<boolean> {
-  return (await tx.query(LOCK_TENANT, [tenantId])).length === 1;
 }
 
 /** Keys behind `after` that another master key wraps, locked in their order. */
