@@ -4,10 +4,11 @@ import express from "express";
 import type { Board } from "../hints/board.ts";
 import type { CallLimits } from "../hints/call-limits.ts";
 import { operatorError } from "../kernel/errors.ts";
+import type { Database } from "../store/database.ts";
 import { createReaders } from "../store/reads/wall/readers.ts";
 import { createAuthenticator } from "./auth.ts";
 import { mountBoard } from "./board/mount-board.ts";
-import type { ApiContext } from "./context.ts";
+import type { ApiContext, ServerContext } from "./context.ts";
 import { createCursorCodec } from "./cursor.ts";
 import { createKeyUse } from "./identity/key-use.ts";
 import { createTokens, type TokenConfig } from "./identity/tokens.ts";
@@ -35,10 +36,8 @@ export type ApiConfig = {
   closeGraceMs: number;
 };
 
-export type ApiParts = Omit<
-  ApiContext,
-  "readers" | "cursors" | "links" | "entrance" | "limits" | "publicUrl" | "zones"
-> & {
+export type ApiParts = Omit<ApiContext, "db" | "cursors" | "links" | "entrance" | "limits" | "publicUrl" | "zones"> & {
+  db: Database;
   config: ApiConfig;
   /** Counts calls; without it they are not limited. */
   callLimits?: CallLimits;
@@ -60,10 +59,10 @@ export function createApi(parts: ApiParts): Api {
   const sessions = createSessions({ secret: config.secret, clock: parts.clock });
   const entrance = createEntrance({ authenticator, sessions, publicUrl: () => publicUrl });
   const limits = parts.callLimits === undefined ? undefined : createLimits(parts.callLimits, clock);
-  const context: ApiContext = {
+  const context: ServerContext = {
     ...parts,
     limits,
-    readers: createReaders({ ...parts, db: parts.authority.db }),
+    readers: createReaders(parts),
     cursors: createCursorCodec(config.secret),
     links: createLinkSigner(config.secret),
     publicUrl: () => publicUrl,

@@ -6,7 +6,7 @@ import type { Clock, Instant } from "../kernel/clock.ts";
 import type { Uuid } from "../kernel/ids.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Metrics } from "../kernel/metrics.ts";
-import type { Queryable } from "../store/database.ts";
+import type { Reads } from "../store/database.ts";
 import type { Readers } from "../store/reads/wall/readers.ts";
 import type { CursorCodec } from "./cursor.ts";
 import type { HealthProbe } from "./health-probe.ts";
@@ -58,9 +58,8 @@ export type ResultReader = {
 /** What every handler may reach. */
 export type ApiContext = {
   authority: Authority;
-  /** Of the caller's tenant, and no other: see `sees` of a route. */
-  db: Queryable;
-  readers: Readers;
+  /** What reads go through. Of the caller's tenant, and no other: see `sees` of a route. */
+  db: Reads;
   clock: Clock;
   log: Log;
   metrics: Metrics;
@@ -79,3 +78,6 @@ export type ApiContext = {
   /** Where callers reach this API, without a trailing slash. */
   publicUrl(): string;
 };
+
+/** What stands behind all calls. Reads of whichever tenant are for no handler to choose. */
+export type ServerContext = ApiContext & { readers: Readers };

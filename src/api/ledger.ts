@@ -77,7 +77,7 @@ export async function accountFor(context: ApiContext, schedule: ScheduleView, pa
 async function readRecords(context: ApiContext, scheduleId: Uuid, page: LedgerPage) {
   const { fromAt, toAt, boundAt } = page;
   try {
-    return await inSnapshot(context.authority.db, async (at) => {
+    return await inSnapshot(context.db, async (at) => {
       const verifiedTo = await endOfFirst(at, scheduleId, { fromAt, toAt }, MOST_VERIFIED);
       const entries = await listLedger(at, scheduleId, { ...page, limit: page.limit + 1 });
       const counts = await countLedger(at, scheduleId, { fromAt, toAt: verifiedTo, boundAt });

@@ -3,7 +3,7 @@ import type { Express, NextFunction, Request, Response } from "express";
 import { messageOf } from "../kernel/errors.ts";
 import { authorize } from "./auth.ts";
 import { contextOf, noteRefusal } from "./calls/context-of.ts";
-import type { ApiContext } from "./context.ts";
+import type { ApiContext, ServerContext } from "./context.ts";
 import { actFor, TENANT_HEADER } from "./identity/acting.ts";
 import { refuseWhileSuspended } from "./identity/standing.ts";
 import { parseWith } from "./input/issues.ts";
@@ -17,7 +17,7 @@ import { requestIdOf } from "./request-id.ts";
 import type { Call, Reply, Route } from "./route.ts";
 import type { Session } from "./sessions/session.ts";
 
-type Server = { app: Express; context: ApiContext };
+type Server = { app: Express; context: ServerContext };
 
 /** Hangs the routes into Express; what is known of a path's other methods is answered with 405. */
 export function mountRoutes(server: Server, routes: readonly Route[]): void {

@@ -5,7 +5,7 @@ import { readId, showId } from "../../kernel/ids.ts";
 import { findTenant, findTenantByName, type TenantView } from "../../store/reads/tenants/tenants.ts";
 import { authorize } from "../auth.ts";
 import { contextOf } from "../calls/context-of.ts";
-import { type ApiContext, type Caller, WRITERS } from "../context.ts";
+import { type ApiContext, type Caller, type ServerContext, WRITERS } from "../context.ts";
 import { refuseWhileSuspended } from "../identity/standing.ts";
 import { readQuery } from "../input/read-request.ts";
 import { Problem } from "../problems/problem.ts";
@@ -24,7 +24,7 @@ type Page = (request: Request, response: Response, next: NextFunction, caller: C
  * tenant is in the address, so that nothing an answer depends on is kept between requests. Admins see any tenant, all
  * others their own; viewers look, and the server refuses them the rest.
  */
-export function mountBoard(app: Express, context: ApiContext, board: Board): void {
+export function mountBoard(app: Express, context: ServerContext, board: Board): void {
   const guarded =
     (page: Page): RequestHandler =>
     (request, response, next) => {

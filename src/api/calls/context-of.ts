@@ -1,6 +1,6 @@
 import type { Request } from "express";
 import type { Authority } from "../../authority/authority.ts";
-import type { ApiContext, Caller } from "../context.ts";
+import type { ApiContext, Caller, ServerContext } from "../context.ts";
 import type { ProblemCode } from "../problems/catalogue.ts";
 import { requestIdOf } from "../request-id.ts";
 import type { Route } from "../route.ts";
@@ -10,7 +10,7 @@ import { addressOf } from "./address.ts";
  * What one call's handler may reach. What its verbs write down says where they were asked; what it reads is the caller's
  * tenant's, also through the authority. Without a caller, and where the route says so, reads see everything.
  */
-export function contextOf(context: ApiContext, request: Request, caller?: Caller, route?: Route): ApiContext {
+export function contextOf(context: ServerContext, request: Request, caller?: Caller, route?: Route): ApiContext {
   const credential = caller?.credential;
   const authority = context.authority.from({
     requestId: requestIdOf(request.res!),

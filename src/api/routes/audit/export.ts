@@ -53,7 +53,7 @@ async function* linesOf(first: IteratorResult<string>, rest: AsyncGenerator<stri
 
 async function* readPages(context: ApiContext, tenantId: Uuid, page: AuditPage): AsyncGenerator<string> {
   for (let after = page.after; ; ) {
-    const { items, next } = await listAudit(context.authority.db, tenantId, "oldest", {
+    const { items, next } = await listAudit(context.db, tenantId, "oldest", {
       ...page,
       ...(after === undefined ? {} : { after }),
     });

@@ -36,7 +36,7 @@ export const listAuditRoute = defineRoute({
     const list = JSON.stringify(["audit", tenantId, Object.entries(filters).toSorted()]);
     const position = after === undefined ? undefined : context.cursors.read(list, after);
     const boundAt = position === undefined ? await readWatermark(context.db) : Number(position[0]) / 1000;
-    const { items, next } = await listAudit(context.authority.db, tenantId, "newest", {
+    const { items, next } = await listAudit(context.db, tenantId, "newest", {
       ...storedFilters(filters),
       ...(position && { after: { at: Number(position[1]) / 1000, id: String(position[2]) } }),
       boundAt,

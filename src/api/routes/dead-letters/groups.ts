@@ -24,7 +24,7 @@ export const groupDeadLettersRoute = defineRoute({
   problems: ["not-found", "busy"],
   async handle({ query }, context, caller) {
     const filter = await filterOf(context, caller, query);
-    const { groups, capped } = await groupLetters(context.authority.db, caller.tenantId, filter);
+    const { groups, capped } = await groupLetters(context.db, caller.tenantId, filter);
     return { kind: "ok", body: { items: groups.map((group) => presentGroup(group, capped)), source: "authority" } };
   },
 });

@@ -34,7 +34,7 @@ export async function pageOfLetters(
   const filter = await filterOf(context, caller, { ...sent, scheduleId: schedule });
   const list = JSON.stringify(["dead-letters", caller.tenantId, state, filter]);
   const place = after === undefined ? undefined : context.cursors.read(list, after);
-  const rows = await listLetters(context.authority.db, caller.tenantId, {
+  const rows = await listLetters(context.db, caller.tenantId, {
     ...filter,
     state,
     limit: limit + 1,

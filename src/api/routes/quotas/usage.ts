@@ -60,7 +60,7 @@ export const getUsageRoute = defineRoute({
   problems: ["busy"],
   async handle(_call, context, { tenantId }) {
     const nowAt = context.clock.now();
-    const { db } = context.authority;
+    const { db } = context;
     const [kept, ofClasses] = await Promise.all([findTenantQuotas(db, tenantId), findClassQuotas(db, tenantId)]);
     const quotas = kept ?? DEFAULT_QUOTAS;
     const most = Math.max(MOST_COUNTED, quotas.schedules ?? 0, quotas.queuedRuns ?? 0) + 1;
@@ -101,7 +101,7 @@ export const getUsageRoute = defineRoute({
 });
 
 /** From counts that are kept as runs start; nobody scans runs for it. */
-async function readStarted({ authority, db }: ApiContext, tenantId: string, nowAt: number) {
+async function readStarted({ db }: ApiContext, tenantId: string, nowAt: number) {
   const settledAt = await readWatermark(db);
   const minuteAt = Math.floor(nowAt / MINUTE_MS) * MINUTE_MS - MINUTE_MS;
   const midnightAt = nowAt + untilNextDay(nowAt) - 24 * HOUR_MS;
@@ -110,8 +110,8 @@ async function readStarted({ authority, db }: ApiContext, tenantId: string, nowA
   const ofDay = { classes, resolution: "hour", fromAt: midnightAt, toAt: nextHourAt } as const;
   const ofMinute = { classes, resolution: "minute", fromAt: minuteAt, toAt: minuteAt + MINUTE_MS } as const;
   const [day, minute] = await Promise.all([
-    readRollups(authority.db, tenantId, ofDay, settledAt),
-    readRollups(authority.db, tenantId, ofMinute, settledAt),
+    readRollups(db, tenantId, ofDay, settledAt),
+    readRollups(db, tenantId, ofMinute, settledAt),
   ]);
   return {
     today: day.rows.reduce((sum, row) => sum + row.started, 0),

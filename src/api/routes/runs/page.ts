@@ -57,7 +57,7 @@ export async function pageOfRuns(
   );
   const position = after === undefined ? undefined : context.cursors.read(list, after);
   const boundAt = position === undefined ? await readWatermark(context.db) : Number(position[0]) / 1000;
-  const { items, next } = await listRuns(context.authority.db, caller.tenantId, {
+  const { items, next } = await listRuns(context.db, caller.tenantId, {
     ...filters,
     ...(label === undefined ? {} : { label: readLabel(label) }),
     ...(scheduleId === undefined ? {} : { scheduleId }),

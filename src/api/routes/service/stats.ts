@@ -49,7 +49,7 @@ export const getStatsRoute = defineRoute({
     refuseUnless(fromAt, toAt, widthMs);
     const classes = query.class === undefined ? CLASSES : [query.class];
     const period = { classes, resolution, fromAt, toAt };
-    const { rows, asOf } = await readRollups(context.authority.db, caller.tenantId, period, settledAt);
+    const { rows, asOf } = await readRollups(context.db, caller.tenantId, period, settledAt);
     return { kind: "ok", body: presentStats({ ...period, rows, asOf }) };
   },
 });

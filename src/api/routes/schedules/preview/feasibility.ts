@@ -80,9 +80,7 @@ export async function quoteFeasibility(
   const isPart = definitions.length > ASKED_AT_MOST;
   const others = definitions.slice(0, ASKED_AT_MOST).filter(({ definition }) => definition.class === class_);
   const timetables = others.flatMap((one) => timetableOfOther(one, context));
-  const due = isPart
-    ? await countDueInMinutes(context.authority.db, tenantId, class_, minutes, exceptId)
-    : new Map<Instant, number>();
+  const due = isPart ? await countDueInMinutes(db, tenantId, class_, minutes, exceptId) : new Map<Instant, number>();
   const own = (minute: Instant) => dueAts.filter((at) => minuteOf(at) === minute).length;
   const runsOf = (minute: Instant) => own(minute) + Math.max(countInMinute(timetables, minute), due.get(minute) ?? 0);
   const found = busiest(new Map(minutes.map((minute) => [minute, runsOf(minute)])))!;
