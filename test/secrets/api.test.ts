@@ -189,6 +189,52 @@ it("a preview says that a secret is new, whatever it is: nobody tries guesses wi
   expect((kept.body.diff as { fields: unknown }).fields).toEqual([]);
 });
 
+it("what is refused of a plain field is said as it was sent, also where it is the secret that stays: nobody tries guesses with it", async () => {
+  const made = await create({ password: "4711" });
+  for (const guess of ["4710", "4711"]) {
+    const seen = await call(server.url, "POST", `/v1/schedules/${made.scheduleId}/preview`, {
+      key: viewer,
+      body: { payload: { password: { $secret: null }, url: guess, list: [guess] } },
+    });
+    expect(seen.body.errors).toEqual([
+      {
+        field: "payload.list[0]",
+        message: "must be an object of token",
+        found: `"${guess}"`,
+        allowed: "an object of token",
+      },
+      { field: "payload.url", message: "must be a URL", found: `"${guess}"` },
+    ]);
+  }
+});
+
+it("a payload is as large as it was sent, for its limits and for quotas, and a secret that is to stay in many places counts in each", async () => {
+  const large = await create({ list: [{ token: { $secret: "x".repeat(60_000) } }] });
+  const [item] = large.payload.list as never as object[];
+  const copies = { list: Array.from({ length: 1_000 }, () => item) };
+  const { status, body } = await put(large, copies);
+  expect({ status, code: body.code }).toEqual({ status: 413, code: "payload-too-large" });
+  expect(body.detail).toContain("found 60013010 bytes");
+
+  const tenant = await server.tenant("measured");
+  const own = await server.key(tenant, "admin");
+  const post = (payload: unknown) => call(server.url, "POST", "/v1/schedules", { key: own, body: scheduleOf(payload) });
+  const quota = Buffer.byteLength(JSON.stringify({ password: "Ä".repeat(300), list: [{ token: "abc" }] }));
+  await call(server.url, "PUT", "/v1/quotas", { key: own, body: { payloadBytes: quota } });
+  const sent = (token: string) => ({ password: "Ä".repeat(300), list: [{ token: { $secret: token } }] });
+  expect((await post(sent("abc"))).status).toBe(201);
+  expect((await post(sent("abcd"))).body).toMatchObject({ status: 413, limit: quota, found: quota + 1 });
+});
+
+it("a payload holds a thousand secrets at most, and keeping all of them takes no time to speak of", async () => {
+  const listOf = (n: number) => ({ list: Array.from({ length: n }, (_, i) => ({ token: { $secret: `${i}` } })) });
+  const most = await create(listOf(1_000));
+  const kept = await put(most, most.payload);
+  expect(kept.body.payload).toEqual(most.payload);
+  const more = await put(kept.body as Shown, listOf(1_001));
+  expect(more.body).toMatchObject({ status: 400, errors: [{ field: "payload", found: "1001 secrets" }] });
+});
+
 it("a repeated request is known although its secret is sealed anew, another secret is another request, and the hash is keyed", async () => {
   const body = { job: JOB, payload: { password: "1234" } };
   const first = await ask("POST", "/v1/runs", body, { "idempotency-key": "again" });

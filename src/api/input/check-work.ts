@@ -5,11 +5,12 @@ import { LAST_NOMINAL } from "../../domain/recurrence/compiled.ts";
 import { outOfReach } from "../../domain/recurrence/moment.ts";
 import type { Rule } from "../../domain/recurrence/rule.ts";
 import type { ZoneSource } from "../../domain/recurrence/zone-source.ts";
+import { bytesOf } from "../../domain/secrets/size.ts";
 import type { ApiContext } from "../context.ts";
-import { type FieldFault, fieldProblem, Problem, problemOfFaults } from "../problems/problem.ts";
+import { type FieldFault, fieldProblem, type Problem, problemOfFaults } from "../problems/problem.ts";
 import { didYouMean } from "./did-you-mean.ts";
-import { PAYLOAD_BYTES } from "./fields.ts";
 import { showValue } from "./issues.ts";
+import { refuseLargePayload } from "./payload-size.ts";
 import type { GivenPayload } from "./secrets.ts";
 
 /**
@@ -23,10 +24,7 @@ export function checkWork(
   { plain: payload, secrets }: Pick<GivenPayload, "plain" | "secrets">,
   before?: Work,
 ): void {
-  const bytes = Buffer.byteLength(JSON.stringify(payload));
-  if (bytes > PAYLOAD_BYTES) {
-    throw new Problem("payload-too-large", `payload: found ${bytes} bytes; allowed: at most ${PAYLOAD_BYTES}`);
-  }
+  refuseLargePayload(bytesOf(payload));
   const errors = context.jobs.check(work.job, payload, secrets);
   if (errors === undefined) {
     const known = context.jobs.list();

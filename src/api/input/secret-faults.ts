@@ -3,15 +3,30 @@ import type { KnownSecrets } from "../../domain/secrets/known.ts";
 import type { FieldFault } from "../problems/problem.ts";
 import { showPath } from "./issues.ts";
 
-/** The same faults, without a word of what the caller sent as a secret. */
+/**
+ * The same faults, without a word of what the caller sent as a secret, or keeps. What is found in a field that is none is the caller's own
+ * word and stays as it is: taken out where it equals a secret that is kept, it would tell everybody who guesses that.
+ */
 export function withoutSecrets(faults: readonly FieldFault[], secrets: KnownSecrets, root: string): FieldFault[] {
   if (secrets.count === 0) return [...faults];
   const fields = secrets.paths.map((path) => secretField(path, root));
   return faults.map((fault) => {
-    const secret = fields.find((field) => isIn(fault.field, field));
     const { didYouMean: _, ...rest } = fault;
-    const shown = secret === undefined ? fault : { ...rest, field: secret, found: "a secret" };
-    return Object.fromEntries(Object.entries(shown).map(([name, text]) => [name, secrets.scrub(text)])) as FieldFault;
+    const secret = fields.find((field) => isIn(fault.field, field));
+    const around = fields.some((field) => isIn(field, fault.field));
+    // Of what has a secret in it, the secret may be what was found wrong.
+    const shown =
+      secret !== undefined
+        ? { ...rest, field: secret, found: "a secret" }
+        : around
+          ? { ...rest, found: "something with a secret in it" }
+          : fault;
+    const { allowed } = shown;
+    return {
+      ...shown,
+      message: secrets.scrub(shown.message),
+      ...(allowed === undefined ? {} : { allowed: secrets.scrub(allowed) }),
+    };
   });
 }
 
@@ -19,7 +34,7 @@ export function secretField(path: Path, root: string): string {
   return showPath([root, ...path], root);
 }
 
-/** Of a secret that is no object or list, or of a field or item in one. */
-function isIn(field: string, secret: string): boolean {
-  return field === secret || (field.startsWith(secret) && /^[.[]/.test(field.slice(secret.length)));
+/** Whether one field is the other, or a field or item in it. */
+function isIn(field: string, outer: string): boolean {
+  return field === outer || (field.startsWith(outer) && /^[.[]/.test(field.slice(outer.length)));
 }

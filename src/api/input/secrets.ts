@@ -15,9 +15,12 @@ import {
   versionOf,
 } from "../../domain/secrets/forms.ts";
 import { type KnownSecrets, knowSecrets, NO_SECRETS } from "../../domain/secrets/known.ts";
+import { plainBytesOf } from "../../domain/secrets/sealing.ts";
+import { bytesOf } from "../../domain/secrets/size.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import type { ApiContext } from "../context.ts";
 import { fieldProblem } from "../problems/problem.ts";
+import { refuseLargePayload, refuseManySecrets } from "./payload-size.ts";
 import { canonicalJson, type KeyPurpose, requestKeyOf, type SentKey } from "./request-key.ts";
 import { secretField } from "./secret-faults.ts";
 
@@ -62,12 +65,18 @@ export async function readSecrets(
 
   const stored = base === undefined ? [] : findSealed(base);
   const forms = sent === undefined ? stored.map(keptForm) : mayHold ? formsOf(sent) : [];
-  const kept = forms.filter((form) => form.kind === "kept").map((form) => ({ ...form, text: findKept(form, stored) }));
+  const places = placesOf(stored);
+  const kept = forms.filter((form) => form.kind === "kept").map((form) => ({ ...form, text: findKept(form, places) }));
+  refuseManySecrets(forms.length);
+  // Before any is opened: one that stands in many places is large once for each.
+  const sizes = new Map(kept.map(({ path, text }) => [keyOf(path), plainBytesOf(text)]));
+  const grown = forms.map((form) => {
+    const size = form.kind === "new" ? bytesOf(form.value) : sizes.get(keyOf(form.path))!;
+    return size - bytesOf(valueAt(payload, form.path)!);
+  });
+  refuseLargePayload(grown.reduce((a, b) => a + b, bytesOf(payload)));
   const { vault } = context.authority;
-  const opened = await vault.open(
-    tenantId,
-    kept.map((one) => one.text),
-  );
+  const opened = await vault.open(tenantId, [...new Set(kept.map((one) => one.text))]);
   const values = new Map<string, Json>();
   for (const { path, text } of kept) values.set(keyOf(path), opened.get(text)!);
   for (const form of forms) if (form.kind === "new") values.set(keyOf(form.path), form.value);
@@ -77,6 +86,7 @@ export async function readSecrets(
   }
 
   const paths = outermost([...forms.map((form) => form.path), ...context.jobs.findSecrets(job, plain)]);
+  refuseManySecrets(paths.length);
   const found = paths.map((path) => ({ path, value: valueAt(plain, path)! }));
   const textAt = new Map(kept.map(({ path, text }) => [keyOf(path), text]));
   const at = new Map(found.map((one) => [keyOf(one.path), one]));
@@ -106,10 +116,10 @@ export async function readSecrets(
 
   /** The sealed text that stands in this place and holds this value. One that does not open holds another. */
   async function sameAsBefore(path: Path, value: Json): Promise<string | undefined> {
-    const before = stored.find((one) => keyOf(one.path) === keyOf(path));
+    const before = places.get(placeOf(path))?.byPath.get(keyOf(path));
     if (before === undefined) return undefined;
-    const held = await vault.open(tenantId, [before.text]).catch(() => new Map<string, Json>());
-    return held.has(before.text) && isDeepStrictEqual(held.get(before.text), value) ? before.text : undefined;
+    const held = await vault.open(tenantId, [before]).catch(() => new Map<string, Json>());
+    return held.has(before) && isDeepStrictEqual(held.get(before), value) ? before : undefined;
   }
 }
 
@@ -126,26 +136,39 @@ function formsOf(sent: Payload): readonly SecretForm[] {
   throw fieldProblem({ field: secretField(path, "payload"), ...rest });
 }
 
+/** The sealed texts of one field, where all items of a list count as one. */
+type Place = { byPath: Map<string, string>; byVersion: Map<string, string> };
+
+function placesOf(stored: readonly { path: Path; text: string }[]): ReadonlyMap<string, Place> {
+  const places = new Map<string, Place>();
+  for (const { path, text } of stored) {
+    const name = placeOf(path);
+    const place = places.get(name) ?? { byPath: new Map(), byVersion: new Map() };
+    place.byPath.set(keyOf(path), text);
+    place.byVersion.set(versionOf(text), text);
+    places.set(name, place);
+  }
+  return places;
+}
+
 /**
  * Which stored secret is to stay: by its version in that place, where lists count as one place; without a version by
  * the path alone. From another field none is taken: it would be shown where its job does not expect a secret.
  */
-function findKept({ path, version }: Extract<SecretForm, { kind: "kept" }>, stored: readonly StoredSecret[]): string {
-  const here = stored.filter((one) => placeOf(one.path) === placeOf(path));
-  const found =
-    version === undefined
-      ? here.find((one) => keyOf(one.path) === keyOf(path))
-      : here.find((one) => versionOf(one.text) === version);
-  if (found !== undefined) return found.text;
+function findKept(
+  { path, version }: Extract<SecretForm, { kind: "kept" }>,
+  places: ReadonlyMap<string, Place>,
+): string {
+  const here = places.get(placeOf(path));
+  const found = version === undefined ? here?.byPath.get(keyOf(path)) : here?.byVersion.get(version);
+  if (found !== undefined) return found;
   throw fieldProblem({
     field: secretField(path, "payload"),
-    message: version === undefined || here.length === 0 ? "has no secret to keep" : "is not the version that is there",
+    message: version === undefined || here === undefined ? "has no secret to keep" : "is not the version that is there",
     found: version === undefined ? `{"${SECRET}": null}` : `version ${version.slice(0, 40)}`,
     allowed: `{"${SECRET}": value}`,
   });
 }
-
-type StoredSecret = { path: Path; text: string };
 
 /** A secret within a secret is part of it. */
 function outermost(paths: readonly Path[]): Path[] {

@@ -11,6 +11,7 @@ import {
   untilNextDay,
 } from "../../domain/quotas/tenant.ts";
 import { compileRule } from "../../domain/recurrence/compile.ts";
+import { bytesAsSent } from "../../domain/secrets/size.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import type { Transaction } from "../../store/database.ts";
@@ -129,9 +130,8 @@ function unfitPayload(
   before?: Content,
 ): Unfit | undefined {
   if (limit === null) return undefined;
-  const text = JSON.stringify(payload);
-  const found = Buffer.byteLength(text);
-  if (found <= limit || text === JSON.stringify(before?.payload)) return undefined;
+  const found = bytesAsSent(payload);
+  if (found <= limit || JSON.stringify(payload) === JSON.stringify(before?.payload)) return undefined;
   return { quota: "payloadBytes", limit, found };
 }
 

@@ -52,6 +52,11 @@ export function seal(dataKey: DataKey, value: Json): string {
   return `v1.${dataKey.id}.${bytes.toString("base64url")}`;
 }
 
+/** How many bytes of JSON are sealed in it, for whoever cannot open it. */
+export function plainBytesOf(text: string): number {
+  return Math.floor(((text.split(".")[2] ?? "").length * 3) / 4) - NONCE_BYTES - TAG_BYTES;
+}
+
 /** The data key that a sealed text names. */
 export function dataKeyIdOf(text: string): Uuid {
   return text.split(".")[1] ?? "";
