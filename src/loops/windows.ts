@@ -44,6 +44,7 @@ export function createWindows(authority: Authority, redis: RedisSide): Windows {
   let limits: Limits = new Map();
   /** What Redis was last told of: of a lane that has left it since, it must hear that its rate is gone. */
   let told: Limits = new Map();
+  let telling: Promise<void> | undefined;
   let published = new Map<string, Standing>();
   let totals = new Map<string, Standing>();
 
@@ -65,11 +66,14 @@ export function createWindows(authority: Authority, redis: RedisSide): Windows {
         published.set(key, { runs, late });
         totals.set(class_, plus(totals.get(class_), { runs, late }));
       }
-      // A copy has no say in what may be its original's Redis.
-      if (!isRecorded) return;
+      // A copy has no say in what may be its original's Redis. And who is still being told hears of this with the next look.
+      if (!isRecorded || telling !== undefined) return;
       const freed = [...told].flatMap(([key, lane]) => (limits.has(key) ? [] : [{ ...lane, startRate: null }]));
       told = limits;
-      await redis.setRateLimits?.([...limits.values(), ...freed].map(toLaneRate));
+      // Beside the look: what is due does not wait for Redis.
+      telling = redis.setRateLimits?.([...limits.values(), ...freed].map(toLaneRate)).finally(() => {
+        telling = undefined;
+      });
     },
     sizeOf(tenantId, class_) {
       const limit = limits.get(keyOf(tenantId, class_));

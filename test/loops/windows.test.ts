@@ -108,3 +108,37 @@ test("a start rate that was taken away while nobody had recovered the copy is ta
   await look();
   expect(heard).toEqual([[{ max: 7, durationMs: 1_000 }], [undefined]]);
 });
+
+test("a look does not wait for Redis to hear of start rates, and what it has not heard it hears with a later look", async () => {
+  let nowMs = 0;
+  let answer = () => {};
+  const heard: unknown[][] = [];
+  const windows = createWindows(
+    { ...world.authority, clock: { ...world.authority.clock, monotonic: () => nowMs } },
+    {
+      available: () => true,
+      setRateLimits(rates) {
+        heard.push(rates.map((lane) => lane.rate?.max));
+        return new Promise((resolve) => {
+          answer = resolve;
+        });
+      },
+    },
+  );
+  const look = (rate: number | null) => {
+    nowMs += 1_000;
+    return world.admin
+      .query(
+        `insert into usage (tenant_id, class, start_rate_per_second) values ($1, 'short', $2)
+         on conflict (tenant_id, class) do update set start_rate_per_second = excluded.start_rate_per_second`,
+        [world.tenantId, rate],
+      )
+      .then(() => windows.refresh());
+  };
+  await look(7);
+  await look(null);
+  expect(heard).toEqual([[7]]);
+  answer();
+  await look(null);
+  expect(heard).toEqual([[7], [undefined]]);
+});
