@@ -63,11 +63,15 @@ async function openTo(db: Door, table: string): Promise<boolean> {
                     and attname not in (${hidden.map((one) => `'${one}'`).join()}));`;
   for (let tries = 1; ; tries++) {
     try {
-      await db.run(`do $wall$ begin perform set_config('lock_timeout', '2s', true); ${policies} ${columns} end $wall$`);
+      await db.run(
+        `do $wall$ begin perform set_config('lock_timeout', '500ms', true); ${policies} ${columns} end $wall$`,
+      );
       return true;
     } catch (error) {
       if (!isLockTimeout(error)) throw error;
       if (tries === TRIES) return false;
+      // Everybody who came meanwhile stood behind us: now they go first.
+      await db.run("select pg_sleep(1)");
     }
   }
 }
