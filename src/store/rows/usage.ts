@@ -20,9 +20,11 @@ export function laneKey(lane: LaneKey): string {
   return `${lane.tenantId} ${lane.class}`;
 }
 
+const COLUMNS = `u.tenant_id, u.class, u.running, u.max_running, u.start_rate_per_second, u.starts_window_at, u.starts_in_window`;
+
 const LOCK = sql(
   "usage_lock",
-  `select u.tenant_id, u.class, u.running, u.max_running, u.start_rate_per_second, u.starts_window_at, u.starts_in_window
+  `select ${COLUMNS}
      from usage u
     where (u.tenant_id, u.class) in (select * from unnest($1::uuid[], $2::text[]))
     order by u.tenant_id, u.class
@@ -41,7 +43,7 @@ const CREATE = sql(
 );
 const READ = sql(
   "usage_read",
-  `select u.tenant_id, u.class, u.running, u.max_running, u.start_rate_per_second, u.starts_window_at, u.starts_in_window
+  `select ${COLUMNS}
      from unnest($1::uuid[], $2::text[]) as k (tenant_id, class)
      join usage u on u.tenant_id = k.tenant_id and u.class = k.class`,
 );
@@ -60,7 +62,7 @@ const ADD = sql(
         for update of u)
    update usage u set running = u.running + l.delta
      from locked l where u.tenant_id = l.tenant_id and u.class = l.class
-   returning u.tenant_id, u.class, u.running, u.max_running, u.start_rate_per_second, u.starts_window_at, u.starts_in_window`,
+   returning ${COLUMNS}`,
 );
 
 const COUNT_STARTS = sql(
