@@ -2,13 +2,13 @@ import type { Express, NextFunction, Request, RequestHandler, Response } from "e
 import { recordBoardAction } from "../../authority/tenants/record-board-action.ts";
 import type { Board } from "../../hints/board.ts";
 import { readId, showId } from "../../kernel/ids.ts";
-import { findTenant, findTenantByName, type TenantView } from "../../store/reads/tenants/tenants.ts";
+import { findTenantOf, type TenantView } from "../../store/reads/tenants/tenants.ts";
 import { authorize } from "../auth.ts";
 import { contextOf } from "../calls/context-of.ts";
 import { type ApiContext, type Caller, type ServerContext, WRITERS } from "../context.ts";
+import { noSuchTenant } from "../identity/acting.ts";
 import { refuseWhileSuspended } from "../identity/standing.ts";
 import { readQuery } from "../input/read-request.ts";
-import { Problem } from "../problems/problem.ts";
 import { mayChange } from "../sessions/same-origin.ts";
 import { sendFrontPage } from "./front-page.ts";
 import { visitorOf } from "./visitor.ts";
@@ -79,17 +79,13 @@ function pathOf(tenantId: string): string {
 
 /** The tenant of this id or name, where the caller may see it. To all others it is not there. */
 async function tenantOf({ db }: ApiContext, caller: Caller, ref: string): Promise<Pick<TenantView, "id" | "name">> {
-  const id = readId("ten", ref);
   if (caller.role !== "admin") {
+    const id = readId("ten", ref);
     const isOwn = id === undefined ? ref === caller.tenantName : id === caller.tenantId;
     if (!isOwn) throw noSuchTenant(ref);
     return { id: caller.tenantId, name: caller.tenantName };
   }
-  const found = id === undefined ? await findTenantByName(db, ref) : await findTenant(db, id);
+  const found = await findTenantOf(db, ref);
   if (found === undefined) throw noSuchTenant(ref);
   return found;
-}
-
-function noSuchTenant(ref: string): Problem {
-  return new Problem("not-found", `There is no tenant ${JSON.stringify(ref.slice(0, 100))}`);
 }

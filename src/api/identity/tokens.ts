@@ -1,10 +1,9 @@
 import { errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../../kernel/clock.ts";
-import { readId, showId } from "../../kernel/ids.ts";
-import { storableText } from "../../kernel/storable.ts";
+import { showId } from "../../kernel/ids.ts";
 import type { Queryable } from "../../store/database.ts";
-import { findTenant, findTenantByName, type TenantView } from "../../store/reads/tenants/tenants.ts";
+import { findTenantOf, type TenantView } from "../../store/reads/tenants/tenants.ts";
 import type { Caller } from "../context.ts";
 import { Problem } from "../problems/problem.ts";
 import type { Standing } from "../sessions/session.ts";
@@ -65,10 +64,7 @@ export function createTokens(deps: { config: TokenConfig; db: Queryable; clock: 
     const cached = tenants.get(claim);
     if (cached !== undefined && clock.monotonic() - cached.readAt < TRUST_TENANT_MS) return cached.tenant;
     const readAt = clock.monotonic();
-    const id = readId("ten", claim);
-    const tenant =
-      (id === undefined ? undefined : await findTenant(db, id)) ??
-      (await findTenantByName(db, storableText(claim, 200)));
+    const tenant = await findTenantOf(db, claim);
     if (tenant === undefined) {
       tenants.delete(claim);
       const found = JSON.stringify(claim.slice(0, 100));

@@ -4,6 +4,9 @@ import { createSecretKey, type KeyObject, randomBytes } from "node:crypto";
 const KEY_BYTES = 32;
 const ALLOWED = "id:base64 of 32 bytes, several with commas between; `punctual secrets new-key` makes one";
 
+const ID = "[A-Za-z0-9][A-Za-z0-9_-]{0,39}";
+const ENTRY = new RegExp(`^(${ID}):([A-Za-z0-9+/]{43}=)$`);
+
 export type MasterKey = { id: string; key: KeyObject };
 
 /** What is wrong with a list of keys, without a word of the keys themselves; undefined when it can be used. */
@@ -26,10 +29,14 @@ export function readKeys(text: string): MasterKey[] {
 const entriesOf = (text: string) => text.split(",").map((entry) => entry.trim());
 
 function readKey(entry: string): MasterKey | undefined {
-  const [, id, base64] = /^([A-Za-z0-9][A-Za-z0-9_-]{0,39}):([A-Za-z0-9+/]{43}=)$/.exec(entry) ?? [];
+  const [, id, base64] = ENTRY.exec(entry) ?? [];
   if (id === undefined) return undefined;
   const bytes = Buffer.from(base64!, "base64");
   return bytes.length === KEY_BYTES ? { id, key: createSecretKey(bytes) } : undefined;
+}
+
+export function isKeyId(text: string): boolean {
+  return new RegExp(`^${ID}$`).test(text);
 }
 
 /** A fresh key as PUNCTUAL_SECRET_KEYS takes it. */

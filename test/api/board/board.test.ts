@@ -159,6 +159,13 @@ if (redisAvailable) {
       }
     });
 
+    it("says of what can be no tenant that it is none, to admins too", async () => {
+      for (const ref of ["nobody", "%00", "ten_0", "%ED%95%9C".repeat(300)]) {
+        const { status, body } = await get(`/queues/${ref}`, admin);
+        expect([ref, status, body.code]).toEqual([ref, 404, "tenant-not-found"]);
+      }
+    });
+
     it("is no business of workers, and nobody's without a key", async () => {
       for (const path of ["/queues", `/queues/${of("acme").shown}`, `/queues/${of("acme").shown}/api/queues`]) {
         expect((await get(path, of("acme").keys.worker!)).status).toBe(403);

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { readId, type Uuid } from "../../../kernel/ids.ts";
+import { LONGEST_NAME } from "../../../store/reads/tenants/tenants.ts";
 import type { ApiContext, Role } from "../../context.ts";
 import { noSuchTenant } from "../../identity/acting.ts";
 import { didYouMean } from "../../input/did-you-mean.ts";
@@ -11,7 +12,7 @@ export const PLATFORM: readonly Role[] = ["admin"];
 export const tenantParams = z.strictObject({ tenant: z.string().max(100).describe("Tenant id, `ten_…`") });
 
 export const tenantFields = {
-  name: z.string().trim().min(1).max(200).describe("For people, and for tokens; no two tenants have the same"),
+  name: z.string().trim().min(1).max(LONGEST_NAME).describe("For people, and for tokens; no two tenants have the same"),
   allowedJobs: z
     .array(z.string().min(1).max(200))
     .max(1_000)

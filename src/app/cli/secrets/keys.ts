@@ -2,11 +2,9 @@ import { beginDataKey } from "../../../authority/secrets/begin-data-key.ts";
 import { FIRST_KEY, type KeyPosition, rewrapDataKeys } from "../../../authority/secrets/rewrap-data-keys.ts";
 import type { MasterKeys } from "../../../domain/secrets/sealing.ts";
 import { operatorError } from "../../../kernel/errors.ts";
-import { readId, type Uuid } from "../../../kernel/ids.ts";
-import { sql } from "../../../store/database.ts";
+import { findTenantOf } from "../../../store/reads/tenants/tenants.ts";
 import { countByMaster, type DataKeyRow } from "../../../store/rows/tenants/data-keys.ts";
 import type { Config } from "../../config.ts";
-import type { Core } from "../../core.ts";
 import { findMasterKeys } from "../../secrets/master-keys.ts";
 import { withDatabase } from "../calendar/with-database.ts";
 import { printJson, printLine, printTable } from "../print.ts";
@@ -16,7 +14,6 @@ type JsonOption = { json?: boolean };
 export type RotateOptions = JsonOption & { tenant?: string };
 
 const KEYS_AT_ONCE = 500;
-const FIND_TENANT = sql("secrets_find_tenant", "select id, name from tenant where id = $1::uuid or name = $2");
 
 export function showKeys(config: Config, options: JsonOption): Promise<void> {
   return withDatabase(config, async (core) => {
@@ -62,7 +59,8 @@ export function rotate(config: Config, options: RotateOptions): Promise<void> {
   if (tenant === undefined) throw new UsageError("--tenant <tenant>: not given, and required");
   return withDatabase(config, async (core) => {
     const masterKeys = getMasterKeys(config);
-    const tenantId = await findTenant(core, tenant);
+    const tenantId = (await findTenantOf(core.db, tenant))?.id;
+    if (tenantId === undefined) throw noTenant(tenant);
     const begun = await beginDataKey(core.authority, masterKeys, { tenantId, actor: "operator", rotate: true });
     if (begun.kind === "no-tenant") throw noTenant(tenant);
     const { id } = begun.row;
@@ -71,12 +69,6 @@ export function rotate(config: Config, options: RotateOptions): Promise<void> {
     printLine(`Data key ${id} seals from now on, within half a minute in processes that run.`);
     if (retired !== null) printLine(`${retired} still opens what it has sealed.`);
   });
-}
-
-async function findTenant(core: Core, ref: string): Promise<Uuid> {
-  const [found] = await core.db.query<{ id: Uuid }>(FIND_TENANT, [readId("ten", ref) ?? null, ref]);
-  if (found === undefined) throw noTenant(ref);
-  return found.id;
 }
 
 function noTenant(ref: string): UsageError {

@@ -21,8 +21,8 @@ Examples:
     .description("make a master key, as PUNCTUAL_SECRET_KEYS takes it; it is shown and kept nowhere")
     .action(
       act(async (_config, _options: object, id: string) => {
-        const { newMasterKey } = await import("../../secrets/key-list.ts");
-        if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$/.test(id)) {
+        const { isKeyId, newMasterKey } = await import("../../secrets/key-list.ts");
+        if (!isKeyId(id)) {
           throw new UsageError(
             `<id>: found "${id}"; allowed: 1 to 40 letters, digits, _ or -, not beginning with - or _`,
           );

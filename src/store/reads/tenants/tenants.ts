@@ -1,5 +1,6 @@
 import type { Instant } from "../../../kernel/clock.ts";
-import type { Uuid } from "../../../kernel/ids.ts";
+import { readId, type Uuid } from "../../../kernel/ids.ts";
+import { storableText } from "../../../kernel/storable.ts";
 import { type Queryable, sql } from "../../database.ts";
 
 export const TENANT_STATUSES = ["active", "suspended"] as const;
@@ -13,6 +14,9 @@ export type TenantView = {
   allowedJobs: readonly string[] | null;
   createdAt: Instant;
 };
+
+/** Of names, in UTF-16 units; the API takes none that is longer. */
+export const LONGEST_NAME = 200;
 
 const VIEW = `id, name, status, to_jsonb(allowed_jobs) as "allowedJobs", created_at as "createdAt"`;
 const FIND = sql("read_tenant", `select ${VIEW} from tenant where id = $1`);
@@ -30,6 +34,13 @@ export async function findTenant(db: Queryable, id: Uuid): Promise<TenantView | 
 
 export async function findTenantByName(db: Queryable, name: string): Promise<TenantView | undefined> {
   return (await db.query<TenantView>(FIND_BY_NAME, [name]))[0];
+}
+
+/** The tenant of this id (`ten_…`) or else of this name, as people and tokens write it: any text may be asked for. */
+export async function findTenantOf(db: Queryable, ref: string): Promise<TenantView | undefined> {
+  const id = readId("ten", ref);
+  const found = id === undefined ? undefined : await findTenant(db, id);
+  return found ?? findTenantByName(db, storableText(ref, LONGEST_NAME));
 }
 
 /** Newest first; `afterId` is the last id of the page before. */
