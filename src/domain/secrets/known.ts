@@ -25,10 +25,15 @@ export const NO_SECRETS: KnownSecrets = {
 
 export function knowSecrets(found: readonly { path: Path; value: unknown }[]): KnownSecrets {
   if (found.length === 0) return NO_SECRETS;
-  let without: ReturnType<typeof takingOut> | undefined;
+  // All forms of a large secret are megabytes, and secrets are remembered by the thousand: who needs the room may have it.
+  let made: WeakRef<ReturnType<typeof takingOut>> | undefined;
   const scrub = (text: string) => {
-    // Most attempts say nothing, so this is made for the first that does.
-    without ??= takingOut(formsOfAll(found.flatMap((one) => textsIn(one.value))), SHORTEST_SCRUBBED);
+    let without = made?.deref();
+    if (without === undefined) {
+      // Most attempts say nothing, so this is made for the first that does.
+      without = takingOut(formsOfAll(found.flatMap((one) => textsIn(one.value))), SHORTEST_SCRUBBED);
+      made = new WeakRef(without);
+    }
     return without(text, SCRUBBED);
   };
   return {
