@@ -2,11 +2,12 @@ import type { Request, Response } from "express";
 import { authorize } from "../auth.ts";
 import { type ApiContext, type Caller, READERS } from "../context.ts";
 import { escapeHtml, sendPage } from "../html.ts";
+import { limitCalls } from "../limits/limit-calls.ts";
 import { Problem, statusOf } from "../problems/problem.ts";
 import { localPath, sendSignIn, startSession } from "../sessions/sign-in.ts";
 
 /**
- * Who opens the board. Undefined: the answer is out already, a page to sign in or the way on. A key that came as `?key=`
+ * Who opens the board, counted like every caller. Undefined: the answer is out already, a page to sign in or the way on. A key that came as `?key=`
  * is exchanged for a session, and taken out of the address bar, the history, and what the page's links send on.
  */
 export async function visitorOf(
@@ -27,6 +28,7 @@ export async function visitorOf(
   }
   try {
     const { caller } = await context.entrance.enterWithoutToken(request);
+    await limitCalls(context, caller, response);
     authorize(caller, READERS);
     return caller;
   } catch (error) {

@@ -3,6 +3,8 @@ import { appRoutes } from "@bull-board/api/dist/routes.js";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Role } from "../../../src/api/context.ts";
 import { createBoard } from "../../../src/hints/board.ts";
+import { createCallLimits } from "../../../src/hints/call-limits.ts";
+import { systemClock } from "../../../src/kernel/clock.ts";
 import { readId } from "../../../src/kernel/ids.ts";
 import { sql } from "../../../src/store/database.ts";
 import { queuePath } from "../../hints/board-server.ts";
@@ -38,7 +40,8 @@ if (redisAvailable) {
 
     beforeAll(async () => {
       hints = await startHintWorld(testRedis());
-      server = await startTestServer({ board: createBoard({ redis: hints.redis }) });
+      const callLimits = createCallLimits({ redis: undefined, clock: systemClock });
+      server = await startTestServer({ board: createBoard({ redis: hints.redis }), callLimits });
       for (const name of ["acme", "umbrella"]) {
         const id = await server.tenant(name);
         const keys: Record<string, string> = {};
@@ -164,6 +167,18 @@ if (redisAvailable) {
         const { status, body } = await get(`/queues/${ref}`, admin);
         expect([ref, status, body.code]).toEqual([ref, 404, "tenant-not-found"]);
       }
+    });
+
+    it("counts as calls of the visitor's own tenant, pages and all that they ask for", async () => {
+      const key = await server.key(await server.tenant("eager"), "admin");
+      const set = { key, body: { apiRatePerSecond: 1, apiBurst: 2 } };
+      expect((await call(server.url, "PUT", "/v1/quotas", set)).status).toBe(200);
+      const answers = [];
+      for (let n = 0; n < 8; n++) answers.push(await get(`/queues/${of("acme").shown}/api/queues`, key));
+      const refused = answers.filter(({ status }) => status === 429);
+      expect(refused.length).toBeGreaterThan(0);
+      expect(refused[0]!.body).toMatchObject({ code: "quota-exceeded", quota: "apiRatePerSecond" });
+      expect((await get(`/queues/${of("acme").shown}/api/queues`, of("acme").keys.viewer!)).status).toBe(200);
     });
 
     it("is no business of workers, and nobody's without a key", async () => {
