@@ -70,6 +70,22 @@ test("the README's webhook arrives", async ({ onTestFinished }) => {
   expect(JSON.parse(receiver.calls[0]!.body)).toMatchObject({ type: "run.succeeded", schedule: { name: "Told" } });
 }, 90_000);
 
+test("the README's customer has limits and a key, and the admin's key acts for it", async () => {
+  const { exitCode, said } = await type(commandsIn("README.md", "### Customers of your own"));
+  expect(exitCode, said).toBe(0);
+  expect(said).toContain("First key, owner");
+  expect(said).toMatch(/schedules\s+0\s+200/);
+}, 60_000);
+
+test("a quota that always has a limit is not set to none, and what the API refuses is said with its option", async () => {
+  const none = await type(["npx punctual quotas set --api-burst none"]);
+  expect(none).toMatchObject({ exitCode: 2 });
+  expect(none.said).toContain('--api-burst: found "none"; allowed: a whole number\n');
+  const zero = await type(["npx punctual quotas set --api-rate 0"]);
+  expect(zero).toMatchObject({ exitCode: 1 });
+  expect(zero.said).toContain("apiRatePerSecond (--api-rate): is too small");
+}, 60_000);
+
 test("the first call of docs/api.md makes a schedule", async () => {
   const page = readFileSync(join(ROOT, "docs", "api.md"), "utf8");
   const call = /```sh\n([\s\S]*?)```/.exec(page)![1]!.replaceAll(".punctual/", `${up.directory}/`);

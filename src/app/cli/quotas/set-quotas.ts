@@ -19,6 +19,8 @@ const TENANT = {
   apiRate: "apiRatePerSecond",
   apiBurst: "apiBurst",
 } as const;
+/** What is never without a limit, so that "none" would mean nothing. */
+const ALWAYS: ReadonlySet<string> = new Set(["apiRate", "apiBurst", "weight"]);
 const CLASS = { maxRunning: "maxRunning", startRate: "startRatePerSecond", weight: "weight" } as const;
 
 export function setQuotasCommand(group: Command, act: Act): void {
@@ -26,16 +28,16 @@ export function setQuotasCommand(group: Command, act: Act): void {
     group.command("set").description("set what is given and leave the rest as it is; needs a key of the role admin"),
   )
     .option("--schedules <n>", 'most schedules that are not deleted; "none" for no limit, here and below')
-    .option("--min-interval <ms>", "least time between two instants of a schedule")
+    .option("--min-interval <ms>", "least time between two instants of a schedule; a whole number of milliseconds")
     .option("--payload-bytes <n>", "most bytes of a payload")
     .option("--queued-runs <n>", "most runs that wait, when another is asked for")
     .option("--runs-per-day <n>", "most runs of a UTC day that somebody asked for")
-    .option("--api-rate <n>", "most calls a second")
-    .option("--api-burst <n>", "most calls beyond the rate in a minute")
+    .option("--api-rate <n>", "most calls a second; there is always a limit")
+    .option("--api-burst <n>", "most calls beyond the rate in a minute; there is always a limit")
     .option("--class <class>", "the class that the options below are about")
     .option("--max-running <n>", "most attempts at once")
     .option("--start-rate <n>", "most starts a second")
-    .option("--weight <n>", "share of the slots beside other tenants, 1 to 1000")
+    .option("--weight <n>", "share of the slots beside other tenants, 1 to 1000; there is always one")
     .option("--on-infeasible <policy>", "of schedules whose runs could not start in time: accept, warn or refuse")
     .action(
       act(async (config, options: SetOptions) => {
@@ -80,10 +82,12 @@ function readNumbers(options: SetOptions, fields: Readonly<Record<string, string
     Object.entries(fields).flatMap(([option, field]): [string, number | null][] => {
       const text = options[option];
       if (text === undefined) return [];
-      if (text === "none") return [[field, null]];
+      if (text === "none" && !ALWAYS.has(option)) return [[field, null]];
       if (/^\d{1,12}$/.test(text)) return [[field, Number(text)]];
       const name = option.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-      throw new UsageError(`--${name}: found "${text}"; allowed: a whole number, or none`);
+      throw new UsageError(
+        `--${name}: found "${text}"; allowed: a whole number${ALWAYS.has(option) ? "" : ", or none"}`,
+      );
     }),
   );
 }
