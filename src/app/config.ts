@@ -108,7 +108,7 @@ const schema = z.object({
   PUNCTUAL_LOG_LEVEL: z
     .enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"])
     .default("info")
-    .describe("Least severe log line written"),
+    .describe("Least severe log line written; `npm start` takes `info` for `warn`"),
   PUNCTUAL_REDIS_PREFIX: z
     .string()
     .regex(/^[a-zA-Z0-9_-]{1,40}$/)
