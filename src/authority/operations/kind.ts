@@ -21,6 +21,9 @@ export type Step = {
   intends: boolean;
 };
 
+/** Of a step that only waits, or finds that there is no more to do. */
+export const NOTHING_DONE = { done: 0, failed: 0, tally: {}, intends: false } as const;
+
 /**
  * A kind of operation. The operation's row is locked by the caller before anything else; locks of the step follow in the
  * usual order. A step may throw `lookAgain()`: then it is taken again in a new transaction, a little later.

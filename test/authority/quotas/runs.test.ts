@@ -162,6 +162,25 @@ describe("an operation that makes runs", () => {
     expect(await requested()).toBe(2);
   });
 
+  it("ends where its last run took up the quota, and where it has none to make", async () => {
+    for (let n = 0; n < 2; n++) await givenUp(world);
+    await setQuotas(world, world.tenantId, { requestedRunsPerDay: 2 });
+    const replaying = await beginLetters(world, "replay");
+    expect(await step(world, replaying)).toBe("stepped");
+    await hurry(world, replaying);
+    expect(await step(world, replaying)).toBe("ended");
+    expect(await operationOf(world, replaying)).toMatchObject({ done: 2, state: "done", message: null });
+
+    const { scheduleId, firstAt } = await missed(world, 3, allow());
+    const range = [firstAt, firstAt + 3 * MINUTE] as const;
+    await setQuotas(world, world.tenantId, {});
+    await finish(world, await begin(world, scheduleId, ...range));
+    const again = await begin(world, scheduleId, ...range);
+    await setQuotas(world, world.tenantId, { requestedRunsPerDay: 0 });
+    expect(await step(world, again)).toBe("ended");
+    expect(await operationOf(world, again)).toMatchObject({ done: 0, state: "done", message: null });
+  });
+
   it("a replay of many is held to the same", async () => {
     for (let n = 0; n < 3; n++) await givenUp(world);
     await setQuotas(world, world.tenantId, { queuedRuns: 0 });

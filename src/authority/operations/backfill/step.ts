@@ -18,7 +18,7 @@ import { hearEnds } from "../../runs/hear-ends.ts";
 import { lockScheduleOrDeleted } from "../../schedules/settled-schedule.ts";
 import { countRequested, lockRoomForRuns } from "../../tenants/admit.ts";
 import { waitForQuota } from "../begin.ts";
-import type { OperationKind, Step } from "../kind.ts";
+import { NOTHING_DONE, type OperationKind, type Step } from "../kind.ts";
 import { bearPast } from "./bear-past.ts";
 import { judgePast, tallyOf, undecidedFrom, walkOf } from "./past.ts";
 
@@ -45,7 +45,6 @@ export const backfill: OperationKind = {
     const pace = operation.pace_per_second ?? limit;
     const walk = Math.min(MOST_WALK, Math.max(LEAST_WALK, 2 * Math.min(limit, pace)));
     const quota = await lockRoomForRuns(tx, operation.tenant_id);
-    if (quota.most < 1) return { cursor: operation.cursor, ...waitForQuota(quota.excess!), ...NOTHING_DONE };
     const past = await lookBack(authority, tx, operation, walk);
     if (past === "deleted") return scheduleIsDeleted;
     if (past === "held") return heldByFailure(operation);
@@ -62,14 +61,12 @@ export const backfill: OperationKind = {
       failed: 0,
       tally: tallyOf(taken),
       intends: runs.length > 0,
+      // What needs no room is done without it: a range whose last runs took up a quota ends, and waits for none.
       ...(leftAt === undefined || room > 0
         ? {}
-        : {
-            waitMs: WAIT_MS,
-            message:
-              `it waits while ${open} runs of the schedule are open, ${blocked} of them blocked` +
-              (held === 0 ? "" : `, and ${held} held since a failure until the schedule is resumed`),
-          }),
+        : quota.most < 1
+          ? waitForQuota(quota.excess!)
+          : waitForRuns(open, blocked, held)),
     };
   },
 
@@ -85,14 +82,19 @@ export const backfill: OperationKind = {
   },
 };
 
-const NOTHING_DONE = { done: 0, failed: 0, tally: {}, intends: false };
-
 const scheduleIsDeleted: Step = {
   cursor: null,
   ...NOTHING_DONE,
   end: "failed",
   message: "the schedule was deleted",
 };
+
+function waitForRuns(open: number, blocked: number, held: number): Pick<Step, "waitMs" | "message"> {
+  const message =
+    `it waits while ${open} runs of the schedule are open, ${blocked} of them blocked` +
+    (held === 0 ? "" : `, and ${held} held since a failure until the schedule is resumed`);
+  return { waitMs: WAIT_MS, message };
+}
 
 /** Under pauseOnFailure nothing more may fail until somebody has looked, past instants least of all. */
 function heldByFailure({ cursor }: OperationRow): Step {

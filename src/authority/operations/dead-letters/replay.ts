@@ -8,7 +8,7 @@ import { type Graves, lockGraves, reopen } from "../../dead-letters/reopen.ts";
 import { lookAgain } from "../../refusal.ts";
 import { countRequested, lockRoomForRuns } from "../../tenants/admit.ts";
 import { waitForQuota } from "../begin.ts";
-import type { OperationKind } from "../kind.ts";
+import { NOTHING_DONE, type OperationKind } from "../kind.ts";
 import { advance, cursorOf, findPart, type Part, type PassedBy, roomIn, waitFor } from "./passed-by.ts";
 
 /**
@@ -21,14 +21,15 @@ import { advance, cursorOf, findPart, type Part, type PassedBy, roomIn, waitFor 
 export const replay: OperationKind = {
   async step(authority, tx, operation, limit) {
     const quota = await lockRoomForRuns(tx, operation.tenant_id);
-    if (quota.most < 1) {
-      const waits = waitForQuota(quota.excess!);
-      return { cursor: operation.cursor, ...waits, done: 0, failed: 0, tally: {}, intends: false };
-    }
-    const { progress, part, pace } = await findPart(authority, tx, operation, Math.min(limit, quota.most));
+    const most = Math.max(1, Math.min(limit, quota.most));
+    const { progress, part, pace } = await findPart(authority, tx, operation, most);
     if (part === undefined) {
       const waits = progress.passedBy.length > 0 ? await waitFor(tx, progress) : {};
-      return { ...cursorOf(operation, progress), ...waits, done: 0, failed: 0, tally: {}, intends: false };
+      return { ...cursorOf(operation, progress), ...waits, ...NOTHING_DONE };
+    }
+    // Looked at first: one whose last runs took up a quota has come to its end, and waits for none.
+    if (quota.most < 1 && part.meant.length > 0) {
+      return { cursor: operation.cursor, ...waitForQuota(quota.excess!), ...NOTHING_DONE };
     }
     const { tenant_id: tenantId, actor, reason, id: operationId } = operation;
     const ids = part.meant.map((one) => one.id);
