@@ -5,7 +5,7 @@ import { authorize } from "./auth.ts";
 import { contextOf, noteRefusal } from "./calls/context-of.ts";
 import type { ApiContext, ServerContext } from "./context.ts";
 import { actFor, TENANT_HEADER } from "./identity/acting.ts";
-import { refuseWhileSuspended } from "./identity/standing.ts";
+import { refuseWhileSuspended } from "./identity/tenant-bounds.ts";
 import { parseWith } from "./input/issues.ts";
 import { readBody, readQuery, refuseUnstorable } from "./input/read-request.ts";
 import { limitCalls } from "./limits/limit-calls.ts";

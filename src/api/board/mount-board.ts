@@ -7,7 +7,7 @@ import { authorize } from "../auth.ts";
 import { contextOf } from "../calls/context-of.ts";
 import { type ApiContext, type Caller, type ServerContext, WRITERS } from "../context.ts";
 import { noSuchTenant } from "../identity/acting.ts";
-import { refuseWhileSuspended } from "../identity/standing.ts";
+import { refuseWhileSuspended } from "../identity/tenant-bounds.ts";
 import { readQuery } from "../input/read-request.ts";
 import { mayChange } from "../sessions/same-origin.ts";
 import { sendFrontPage } from "./front-page.ts";

@@ -1,6 +1,9 @@
 import { createHash } from "node:crypto";
+import type { Uuid } from "../../kernel/ids.ts";
+import type { ApiContext } from "../context.ts";
 import { fieldProblem, Problem } from "../problems/problem.ts";
 import { showValue } from "./issues.ts";
+import type { GivenPayload } from "./secrets.ts";
 
 /** What a key creates is part of it: the same text on two routes is two keys. */
 export type KeyPurpose =
@@ -23,7 +26,7 @@ export function storedOperationKeys(scope: "schedule" | "tenant", key: string): 
 }
 
 /** A key with what stands for the body: its hash, and how else the same body may have been written down. */
-export type SentKey = { key: string; bodySha256: Buffer; alsoSha256?: readonly Buffer[] };
+type SentKey = { key: string; bodySha256: Buffer; alsoSha256?: readonly Buffer[] };
 
 /** The request's idempotency key with the hash of its body, whatever the order of keys and the spaces; undefined without one. */
 export function requestKeyOf(
@@ -44,13 +47,29 @@ export function requestKeyOf(
   return { requestKey: { key: storedKey(purpose, header), bodySha256 } };
 }
 
+/** The request's idempotency key. What stands for a body with secrets is of no use to who has the database alone. */
+export async function requestKeyWith(
+  context: ApiContext,
+  tenantId: Uuid,
+  { secrets }: GivenPayload,
+  purpose: KeyPurpose,
+  call: { header(name: string): string | undefined; sentBody: unknown },
+): Promise<{ requestKey: SentKey } | undefined> {
+  const plain = requestKeyOf(purpose, call.header("idempotency-key"), call.sentBody);
+  if (plain === undefined || secrets.count === 0) return plain;
+  const { key, bodySha256 } = plain.requestKey;
+  const [mac, ...earlier] = await context.authority.vault.macsOf(tenantId, canonicalJson(call.sentBody));
+  // Written down before there were secrets, the same body had another hash.
+  return { requestKey: { key, bodySha256: mac!, alsoSha256: [...earlier, bodySha256] } };
+}
+
 export function keyReused(): Problem {
   const detail = "Idempotency-Key: it was used with another body; take a new key for a new request";
   return new Problem("request-key-reused", detail);
 }
 
 /** JSON with sorted keys and no spaces. */
-export function canonicalJson(value: unknown): string {
+function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   const members = Object.entries(value)

@@ -21,7 +21,6 @@ import type { Uuid } from "../../kernel/ids.ts";
 import type { ApiContext } from "../context.ts";
 import { fieldProblem } from "../problems/problem.ts";
 import { refuseLargePayload, refuseManySecrets } from "./payload-size.ts";
-import { canonicalJson, type KeyPurpose, requestKeyOf, type SentKey } from "./request-key.ts";
 import { secretField } from "./secret-faults.ts";
 
 /** A payload of a request, whose secrets are told apart from the rest. */
@@ -89,7 +88,7 @@ export async function readSecrets(
   refuseManySecrets(paths.length);
   const found = paths.map((path) => ({ path, value: valueAt(plain, path)! }));
   const textAt = new Map(kept.map(({ path, text }) => [keyOf(path), text]));
-  const at = new Map(found.map((one) => [keyOf(one.path), one]));
+  const secretPlaces = new Set(paths.map(keyOf));
 
   return {
     plain,
@@ -108,7 +107,7 @@ export async function readSecrets(
     shown: () =>
       mapJson(plain, (_value, path) => {
         const key = keyOf(path);
-        if (!at.has(key)) return undefined;
+        if (!secretPlaces.has(key)) return undefined;
         const text = textAt.get(key);
         return text === undefined ? { [SECRET]: null } : shownSecret(text);
       }) as Payload,
@@ -179,20 +178,4 @@ function outermost(paths: readonly Path[]): Path[] {
 
 function valueAt(payload: Json, path: Path): Json | undefined {
   return path.reduce<unknown>((at, part) => Object.getOwnPropertyDescriptor(Object(at), part)?.value, payload) as Json;
-}
-
-/** The request's idempotency key. What stands for a body with secrets is of no use to who has the database alone. */
-export async function requestKeyWith(
-  context: ApiContext,
-  tenantId: Uuid,
-  { secrets }: GivenPayload,
-  purpose: KeyPurpose,
-  call: { header(name: string): string | undefined; sentBody: unknown },
-): Promise<{ requestKey: SentKey } | undefined> {
-  const plain = requestKeyOf(purpose, call.header("idempotency-key"), call.sentBody);
-  if (plain === undefined || secrets.count === 0) return plain;
-  const { key, bodySha256 } = plain.requestKey;
-  const [mac, ...earlier] = await context.authority.vault.macsOf(tenantId, canonicalJson(call.sentBody));
-  // Written down before there were secrets, the same body had another hash.
-  return { requestKey: { key, bodySha256: mac!, alsoSha256: [...earlier, bodySha256] } };
 }

@@ -2,11 +2,12 @@ import { runAdHoc } from "../../../authority/runs/run-ad-hoc.ts";
 import { workSchema } from "../../../domain/definition.ts";
 import { WRITERS } from "../../context.ts";
 import { RUN_BODY } from "../../examples.ts";
-import { checkJobAllowed } from "../../identity/standing.ts";
+import { checkJobAllowed } from "../../identity/tenant-bounds.ts";
 import { checkWork } from "../../input/check-work.ts";
 import { idempotencyHeaders, payloadSchema } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
-import { readSecrets, requestKeyWith } from "../../input/secrets.ts";
+import { requestKeyWith } from "../../input/request-key.ts";
+import { readSecrets } from "../../input/secrets.ts";
 import { defineRoute } from "../../route.ts";
 import { madeRunAnswer, replyWithRun } from "./made.ts";
 

@@ -5,7 +5,7 @@ import { BACKFILL_POLICIES, DEFAULT_PACE, MOST_PACE, type RangeFault } from "../
 import { showId } from "../../../kernel/ids.ts";
 import { WRITERS } from "../../context.ts";
 import { BACKFILL_BODY } from "../../examples.ts";
-import { checkJobAllowed } from "../../identity/standing.ts";
+import { checkJobAllowed } from "../../identity/tenant-bounds.ts";
 import { idempotencyHeaders, instantSchema, noteSchema, scheduleParams } from "../../input/fields.ts";
 import { showValue } from "../../input/issues.ts";
 import { noFields } from "../../input/no-fields.ts";

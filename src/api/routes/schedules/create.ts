@@ -2,13 +2,13 @@ import { createSchedule } from "../../../authority/schedules/create-schedule.ts"
 import { showId } from "../../../kernel/ids.ts";
 import { WRITERS } from "../../context.ts";
 import { SCHEDULE_BODY } from "../../examples.ts";
-import { checkJobAllowed } from "../../identity/standing.ts";
+import { checkJobAllowed } from "../../identity/tenant-bounds.ts";
 import { unknownCalendar } from "../../input/calendars.ts";
 import { checkBounds, checkWindow, checkWork, ruleProblem } from "../../input/check-work.ts";
 import { idempotencyHeaders, scheduleFields } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
-import { keyReused } from "../../input/request-key.ts";
-import { readSecrets, requestKeyWith } from "../../input/secrets.ts";
+import { keyReused, requestKeyWith } from "../../input/request-key.ts";
+import { readSecrets } from "../../input/secrets.ts";
 import { presentSchedule } from "../../present/schedule.ts";
 import { Problem } from "../../problems/problem.ts";
 import { quotaProblem, SCHEDULE_QUOTA_PROBLEMS } from "../../problems/quota.ts";

@@ -3,7 +3,7 @@ import { reviseSchedule } from "../../../authority/schedules/revise-schedule.ts"
 import type { Definition, Payload } from "../../../domain/definition.ts";
 import type { ScheduleView } from "../../../store/reads/schedules.ts";
 import type { ApiContext, Caller } from "../../context.ts";
-import { checkJobAllowed } from "../../identity/standing.ts";
+import { checkJobAllowed } from "../../identity/tenant-bounds.ts";
 import { unknownCalendar } from "../../input/calendars.ts";
 import { checkBounds, checkWindow, checkWork, ruleProblem } from "../../input/check-work.ts";
 import { readIfMatch } from "../../input/if-match.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ROLES } from "../../context.ts";
-import { isJobAllowed } from "../../identity/standing.ts";
+import { isJobAllowed } from "../../identity/tenant-bounds.ts";
 import { noFields } from "../../input/no-fields.ts";
 import { defineRoute } from "../../route.ts";
 

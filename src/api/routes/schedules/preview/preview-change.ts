@@ -5,7 +5,7 @@ import { compareNext } from "../../../../domain/preview/instant-diff.ts";
 import { redactSealed } from "../../../../domain/secrets/forms.ts";
 import { READERS } from "../../../context.ts";
 import { PREVIEW_CHANGE_BODY } from "../../../examples.ts";
-import { checkJobAllowed } from "../../../identity/standing.ts";
+import { checkJobAllowed } from "../../../identity/tenant-bounds.ts";
 import { checkBounds, checkWork } from "../../../input/check-work.ts";
 import { scheduleParams, shownInstant } from "../../../input/fields.ts";
 import { noFields } from "../../../input/no-fields.ts";

@@ -3,7 +3,7 @@ import type { Caller } from "../context.ts";
 import { Problem } from "../problems/problem.ts";
 import type { Route } from "../route.ts";
 
-/** What the tenant may do at all, whoever asks in it. */
+/** What a tenant may do at all, whoever asks in it: nothing but read while it is suspended, and only the jobs it is held to. */
 
 /** Throws `tenant-suspended` where the call would change something of a suspended tenant; an admin still may. */
 export function refuseWhileSuspended(route: Pick<Route, "method" | "onlyReads">, caller: Caller): void {
