@@ -52,6 +52,25 @@ it.each([
     { kind: "anyOf", rules: [cron("0 0 * * *", "Etc/UTC"), { kind: "interval", everyMs: DAY, anchorAt: 5_000 }] },
     5_000,
   ],
+  [
+    "a rule that begins when more than 10,000 instants of another have passed",
+    {
+      kind: "anyOf",
+      rules: [
+        cron("* * * * *", "Etc/UTC"),
+        { kind: "interval", everyMs: 1_000, anchorAt: Date.parse("2028-01-01T00:00:00Z") },
+      ],
+    },
+    1_000,
+  ],
+  [
+    "two rules that meet so late, and are no closer than the limit each by itself",
+    {
+      kind: "anyOf",
+      rules: [cron("* * * * *", "Etc/UTC"), cron("7 * * * 6 *", "Etc/UTC", { seconds: true })],
+    },
+    7_000,
+  ],
 ])("the least gap of %s", (_name, rule, expected) => {
   expect(gapOf(rule)).toBe(expected);
 });
