@@ -4,7 +4,7 @@ import { type ApiContext, type Caller, READERS } from "../context.ts";
 import { escapeHtml, sendPage } from "../html.ts";
 import { limitCalls } from "../limits/limit-calls.ts";
 import { Problem, statusOf } from "../problems/problem.ts";
-import { localPath, sendSignIn, startSession } from "../sessions/sign-in.ts";
+import { localPath, NO_GOOD_KEY, sendSignIn, startSession } from "../sessions/sign-in.ts";
 
 /**
  * Who opens the board, counted like every caller. Undefined: the answer is out already, a page to sign in or the way on. A key that came as `?key=`
@@ -21,12 +21,13 @@ export async function visitorOf(
   const fromElsewhere = request.get("sec-fetch-site") === "cross-site";
   const key = url.searchParams.get("key");
   url.searchParams.delete("key");
-  if (reads && key !== null && !fromElsewhere) {
-    await startSession(context, request, response, key);
-    response.set("referrer-policy", "no-referrer").redirect(303, here());
-    return undefined;
-  }
+  const isTraded = reads && key !== null && !fromElsewhere;
   try {
+    if (isTraded) {
+      await startSession(context, request, response, key);
+      response.set("referrer-policy", "no-referrer").redirect(303, here());
+      return undefined;
+    }
     const { caller } = await context.entrance.enterWithoutToken(request);
     await limitCalls(context, caller, response);
     authorize(caller, READERS);
@@ -39,7 +40,7 @@ export async function visitorOf(
     // in the link is left behind, for now it would look as if a page of ours had sent it.
     const again = `<meta http-equiv="refresh" content="0;url=${escapeHtml(here())}">`;
     if (fromElsewhere) sendPage(response, "Punctual", "", again);
-    else sendSignIn(response.status(statusOf(error.code)), here());
+    else sendSignIn(response.status(statusOf(error.code)), here(), isTraded ? NO_GOOD_KEY : "");
     return undefined;
   }
 }

@@ -6,6 +6,7 @@ import { Problem, statusOf } from "../problems/problem.ts";
 import { clearCookie, setCookie } from "./cookie.ts";
 import { refuseOtherOrigins } from "./same-origin.ts";
 
+export const NO_GOOD_KEY = "This key is unknown, expired or revoked.";
 const LONGEST_FORM_BYTES = 4_096;
 
 /** Pages to sign in and out by plain forms, for whoever opens something of ours without a session. */
@@ -36,7 +37,7 @@ export function mountSignIn(app: Express, context: ApiContext): void {
     } catch (error) {
       if (!(error instanceof Problem) || error.code !== "unauthenticated") throw error;
       response.status(statusOf(error.code));
-      return sendSignIn(response, localPath(to), "This key is unknown, expired or revoked.");
+      return sendSignIn(response, localPath(to), NO_GOOD_KEY);
     }
     response.redirect(303, localPath(to));
   }

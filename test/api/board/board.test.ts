@@ -87,6 +87,13 @@ if (redisAvailable) {
       expect((await call(server.url, "GET", "/v1/session", { headers: { cookie } })).status).toBe(200);
     });
 
+    it("asks a browser again for a key that opens nothing", async () => {
+      const refused = await call(server.url, "GET", "/queues?key=pk_0", { headers: HTML });
+      expect([refused.status, refused.headers.getSetCookie()]).toEqual([401, []]);
+      expect(refused.text).toContain('role="alert"');
+      expect(refused.text).not.toContain("pk_0");
+    });
+
     it("takes no ?key= from another site's link, which could sign people in as somebody else", async () => {
       const headers = { ...HTML, "sec-fetch-site": "cross-site" };
       const followed = await call(server.url, "GET", `/queues?key=${admin}`, { headers });
