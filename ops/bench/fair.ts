@@ -4,7 +4,7 @@ import { definitionSchema } from "../../src/domain/definition.ts";
 import { waitForEnd } from "./harness/account.ts";
 import { plantSchedules, plantTenants } from "./harness/population.ts";
 import { createProcesses } from "./harness/processes.ts";
-import { plantRecurring, type Recurring } from "./harness/recurring.ts";
+import { finishSchedules, plantRecurring, type Recurring } from "./harness/recurring.ts";
 import { startBenchServers } from "./harness/servers.ts";
 
 export type FairOptions = {
@@ -72,7 +72,7 @@ export async function fair(options: FairOptions) {
     const queuedAtStart = await queuedOf(admin, big!);
     await sleep(toAt - Date.now());
     const queuedAtEnd = await queuedOf(admin, big!);
-    await admin.query("update schedule_cursor set next_due_at = null where next_due_at is not null");
+    await finishSchedules(admin);
     await sleep(2_000);
     said("measured");
     processes.hurry();

@@ -3,7 +3,7 @@ import { type Definition, definitionSchema } from "../../src/domain/definition.t
 import { accountForChains } from "./harness/chains.ts";
 import { plantTenants } from "./harness/population.ts";
 import { createProcesses } from "./harness/processes.ts";
-import { plantRecurring, type Recurring } from "./harness/recurring.ts";
+import { finishSchedules, plantRecurring, type Recurring } from "./harness/recurring.ts";
 import { startBenchServers } from "./harness/servers.ts";
 
 export type OutageOptions = {
@@ -123,7 +123,7 @@ async function recovery(admin: pg.Pool): Promise<{ settledAt: number; executedAt
 
 /** Nothing becomes due any more; what is open ends. */
 async function stopSchedules(admin: pg.Pool): Promise<void> {
-  await admin.query("update schedule_cursor set next_due_at = null");
+  await finishSchedules(admin);
   const untilMs = performance.now() + 30_000;
   while (performance.now() < untilMs) {
     const { rows } = await admin.query("select exists (select 1 from live_run) as live");

@@ -41,3 +41,11 @@ export async function plantRecurring(admin: pg.Pool, all: readonly Recurring[]):
   await admin.query("vacuum (analyze) schedule, schedule_revision, schedule_cursor");
   await admin.query("checkpoint");
 }
+
+/** No schedule has another instant. Its state says so too: without that, the repair would bring the instants back. */
+export async function finishSchedules(admin: pg.Pool): Promise<void> {
+  await admin.query(
+    `with finished as (update schedule set status = 'finished' where status = 'active' returning id)
+     update schedule_cursor c set next_due_at = null from finished f where c.schedule_id = f.id`,
+  );
+}
