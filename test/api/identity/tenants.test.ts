@@ -42,6 +42,7 @@ describe("a tenant", () => {
       "tenant-name-taken",
       answer.body.tenantId,
     ]);
+    expect(again.body.detail).toContain(answer.body.tenantId);
     expect((await admin("GET", String(answer.headers.get("location")))).body).toEqual(answer.body);
   });
 

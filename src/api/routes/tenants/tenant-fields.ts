@@ -27,7 +27,7 @@ export function getTenantId(ref: string): Uuid {
 }
 
 export function nameTaken(name: string, tenantId: string): Problem {
-  return new Problem("tenant-name-taken", `name: ${JSON.stringify(name)} is that of another tenant`, {
+  return new Problem("tenant-name-taken", `name: ${JSON.stringify(name)} is that of another tenant, ${tenantId}`, {
     more: { tenantId },
   });
 }
