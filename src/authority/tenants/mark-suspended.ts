@@ -19,7 +19,7 @@ const MARK = sql(
         and (select status from tenant where id = $1) = 'suspended'
       order by l.class, l.scheduled_at
       limit $3 for update of l skip locked),
-   marked as (update live_run l set held_by = 'suspended' from waiting w where l.id = w.id)
+   marked as (update live_run set held_by = 'suspended' where id = any(array(select id from waiting)))
    select class, scheduled_at as "scheduledAt", count(*) over ()::int as marked
      from waiting order by class desc, scheduled_at desc limit 1`,
 );
