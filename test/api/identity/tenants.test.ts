@@ -46,6 +46,24 @@ describe("a tenant", () => {
     expect((await admin("GET", String(answer.headers.get("location")))).body).toEqual(answer.body);
   });
 
+  it("is not called as another's id is: its tokens would be taken for that one's", async () => {
+    const [one, other] = [await newTenant(), await newTenant()];
+    const made = await admin("POST", "/v1/tenants", { name: one.shown });
+    const renamed = await admin("PATCH", `/v1/tenants/${other.shown}`, { name: ` ${one.shown}` });
+    for (const { status, body } of [made, renamed]) {
+      expect([status, body.errors]).toEqual([
+        400,
+        [
+          {
+            field: "name",
+            message: "must not look like the id of a tenant",
+            found: expect.stringContaining(one.shown),
+          },
+        ],
+      ]);
+    }
+  });
+
   it("is the platform's affair: nobody else sees or changes tenants, its own neither", async () => {
     const { tenantId, shown } = await newTenant();
     for (const role of ["owner", "operator", "viewer", "worker"] as const) {

@@ -12,7 +12,14 @@ export const PLATFORM: readonly Role[] = ["admin"];
 export const tenantParams = z.strictObject({ tenant: z.string().max(100).describe("Tenant id, `ten_…`") });
 
 export const tenantFields = {
-  name: z.string().trim().min(1).max(LONGEST_NAME).describe("For people, and for tokens; no two tenants have the same"),
+  // Tokens name a tenant by either: who was called as another's id is would be taken for that one.
+  name: z
+    .string()
+    .trim()
+    .min(1)
+    .max(LONGEST_NAME)
+    .refine((name) => readId("ten", name) === undefined, "must not look like the id of a tenant")
+    .describe("For people, and for tokens; no two tenants have the same"),
   allowedJobs: z
     .array(z.string().min(1).max(200))
     .max(1_000)
