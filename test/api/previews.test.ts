@@ -212,7 +212,7 @@ describe("the feasibility quote", () => {
       limitedBy: "slots",
       lastStartsAfterMs: 80_000,
       windowMsNeeded: 120_000,
-      text: expect.stringContaining("a window of 2 minutes would do"),
+      text: expect.stringContaining("spread over a window of 2 minutes"),
     });
     const quota = { maxRunning: 0, startRatePerSecond: null, weight: 1, onInfeasible: "warn" } as const;
     await setQuota(server.authority, { tenantId, actor: "test", class: "memory", quota });

@@ -9,22 +9,22 @@ export function minuteOf(at: Instant): Instant {
   return Math.floor(at / MINUTE_MS) * MINUTE_MS;
 }
 
-/** Runs counted in one minute before the count is called capped. */
-const COUNTED_AT_MOST = 10_000;
+/** Runs found in one minute before their count is called capped. */
+const FOUND_AT_MOST = 10_000;
 
-/** Runs of all timetables that are due in the minute that begins at `minuteAt`, 10,000 at most. */
-export function countInMinute(timetables: readonly Timetable[], minuteAt: Instant): number {
+/** When the runs of all timetables are due in the minute that begins at `minuteAt`, in no order, 10,000 at most. */
+export function dueInMinute(timetables: readonly Timetable[], minuteAt: Instant): Instant[] {
   const endAt = minuteAt + MINUTE_MS;
-  let count = 0;
+  const found: Instant[] = [];
   for (const timetable of timetables) {
     let at = firstThatMayReach(timetable, minuteAt);
-    while (at !== null && at < endAt && count < COUNTED_AT_MOST) {
+    while (at !== null && at < endAt && found.length < FOUND_AT_MOST) {
       const dueAt = placeRun(timetable, at).due?.dueAt;
-      if (dueAt !== undefined && dueAt >= minuteAt && dueAt < endAt) count += 1;
+      if (dueAt !== undefined && dueAt >= minuteAt && dueAt < endAt) found.push(dueAt);
       at = nextNominal(timetable, at);
     }
   }
-  return count;
+  return found;
 }
 
 /**
@@ -45,9 +45,13 @@ function firstThatMayReach(timetable: Timetable, minuteAt: Instant): Instant | n
 }
 
 /** The first of the minutes with the most runs; undefined for no minutes. */
-export function busiest(runsByMinute: ReadonlyMap<Instant, number>): { at: Instant; runs: number } | undefined {
-  let found: { at: Instant; runs: number } | undefined;
-  for (const [at, runs] of runsByMinute) if (found === undefined || runs > found.runs) found = { at, runs };
+export function busiest(
+  dueByMinute: ReadonlyMap<Instant, readonly Instant[]>,
+): { at: Instant; dueAts: readonly Instant[] } | undefined {
+  let found: { at: Instant; dueAts: readonly Instant[] } | undefined;
+  for (const [at, dueAts] of dueByMinute) {
+    if (found === undefined || dueAts.length > found.dueAts.length) found = { at, dueAts };
+  }
   return found;
 }
 

@@ -73,7 +73,7 @@ it("with `refuse` it is not taken, and the answer has the numbers; what was take
   expect(refused.body).toMatchObject({
     code: "infeasible",
     retryable: false,
-    detail: expect.stringContaining("a window of 10 minutes would do"),
+    detail: expect.stringContaining("spread over a window of 10 minutes"),
     feasibility: { verdict: "needs-window", windowMsNeeded: 600_000, lastStartsAfterMs: 600_000, limitedBy: "slots" },
   });
   expect((await send("GET", "/v1/schedules")).body.items).toHaveLength(1);

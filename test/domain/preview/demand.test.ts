@@ -1,10 +1,16 @@
 import { expect, it } from "vitest";
-import { busiest, countInMinute, expectedDuration, minuteOf } from "../../../src/domain/preview/demand.ts";
+import { busiest, dueInMinute, expectedDuration, minuteOf } from "../../../src/domain/preview/demand.ts";
 import { timetableOf } from "../../../src/domain/preview/timetable.ts";
 import { compiled, cron } from "../recurrence/support.ts";
 
 const of = (expression: string) => timetableOf(compiled(cron(expression)), {});
 const NINE = Date.parse("2026-06-01T09:00:00Z");
+const countInMinute = (...asked: Parameters<typeof dueInMinute>) => dueInMinute(...asked).length;
+
+it("a minute's runs are found each at its instant", () => {
+  const found = dueInMinute([of("*/20 * * * * *"), of("0 9 * * *")], NINE);
+  expect(found.map((at) => at - NINE).toSorted((a, b) => a - b)).toEqual([0, 0, 20_000, 40_000]);
+});
 
 it("a minute's runs are counted over all schedules, those of seconds as often as they come", () => {
   const all = [of("0 9 * * *"), of("*/15 * * * *"), of("0 10 * * *"), of("*/20 * * * * *")];
@@ -36,15 +42,13 @@ it("a window moves runs out of their minute, each schedule's own way, and loses 
 });
 
 it("the busiest minute is the first of the fullest", () => {
-  expect(
-    busiest(
-      new Map([
-        [1, 2],
-        [2, 5],
-        [3, 5],
-      ]),
-    ),
-  ).toEqual({ at: 2, runs: 5 });
+  const runs = (n: number) => Array.from({ length: n }, (_, k) => k);
+  const minutes = new Map([
+    [1, runs(2)],
+    [2, runs(5)],
+    [3, runs(5)],
+  ]);
+  expect(busiest(minutes)).toEqual({ at: 2, dueAts: runs(5) });
   expect(busiest(new Map())).toBeUndefined();
   expect(minuteOf(NINE + 59_999)).toBe(NINE);
 });

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Definition, ResourceClass } from "../../../../domain/definition.ts";
-import { busiest, countInMinute, expectedDuration, minuteOf } from "../../../../domain/preview/demand.ts";
+import { busiest, dueInMinute, expectedDuration, minuteOf } from "../../../../domain/preview/demand.ts";
 import { type Quote, quote, START_OBJECTIVE_MS } from "../../../../domain/preview/quote.ts";
 import { type Timetable, timetableOf } from "../../../../domain/preview/timetable.ts";
 import { compileRule } from "../../../../domain/recurrence/compile.ts";
@@ -32,8 +32,11 @@ export const feasibilitySchema = z
     maxRunning: z.int().nullable(),
     startRatePerSecond: z.int().nullable(),
     limitedBy: z.enum(["slots", "max-running", "start-rate", "nothing"]),
-    lastStartsAfterMs: z.int().nullable().describe("How long after its due instant the last run starts; null: never"),
-    windowMsNeeded: z.int().nullable().describe("Window that would bring all starts within the objective; 0: none"),
+    lastStartsAfterMs: z.int().nullable().describe("How long after its due instant the latest run starts; null: never"),
+    windowMsNeeded: z
+      .int()
+      .nullable()
+      .describe("Window over which all these runs could start within the objective, if each schedule had it; 0: none"),
     objectiveMs: z.int(),
     basis: z
       .strictObject({
@@ -81,17 +84,21 @@ export async function quoteFeasibility(
   const others = definitions.slice(0, ASKED_AT_MOST).filter(({ definition }) => definition.class === class_);
   const timetables = others.flatMap((one) => timetableOfOther(one, context));
   const due = isPart ? await countDueInMinutes(db, tenantId, class_, minutes, exceptId) : new Map<Instant, number>();
-  const own = (minute: Instant) => dueAts.filter((at) => minuteOf(at) === minute).length;
-  const runsOf = (minute: Instant) => own(minute) + Math.max(countInMinute(timetables, minute), due.get(minute) ?? 0);
-  const found = busiest(new Map(minutes.map((minute) => [minute, runsOf(minute)])))!;
+  const dueIn = (minute: Instant) => {
+    const known = dueInMinute(timetables, minute);
+    // Of those whose rules were not asked, only how many there are is known: as if at the beginning of the minute.
+    const unknown = Math.max(0, (due.get(minute) ?? 0) - known.length);
+    return [...dueAts.filter((at) => minuteOf(at) === minute), ...known, ...new Array<Instant>(unknown).fill(minute)];
+  };
+  const found = busiest(new Map(minutes.map((minute) => [minute, dueIn(minute)])))!;
   const { slots, maxRunning, startRatePerSecond, workersP95Ms } = capacity;
   const { p95Ms, basis, samples } = expectedDuration(recentMs, workersP95Ms, class_);
-  const quoted = quote({ runs: found.runs, p95Ms, slots, maxRunning, startRatePerSecond });
+  const quoted = quote({ dueAts: found.dueAts, p95Ms, slots, maxRunning, startRatePerSecond });
   return {
     ...quoted,
     text: textOf(quoted, class_),
     minuteAt: showInstant(found.at),
-    expectedRuns: { value: found.runs, capped: isPart },
+    expectedRuns: { value: found.dueAts.length, capped: isPart },
     p95Ms,
     slots,
     maxRunning,
@@ -113,8 +120,9 @@ function timetableOfOther(
 }
 
 function textOf(quoted: Quote, class_: ResourceClass): string {
-  const last = `the last run starts about ${Math.ceil((quoted.lastStartsAfterMs ?? 0) / 1000)} s after its instant`;
-  const window = `a window of ${plural(Math.ceil((quoted.windowMsNeeded ?? 0) / 60_000), "minute")} would do`;
+  const last = `the latest run starts about ${Math.ceil((quoted.lastStartsAfterMs ?? 0) / 1000)} s after its instant`;
+  const minutes = plural(Math.ceil((quoted.windowMsNeeded ?? 0) / 60_000), "minute");
+  const window = `spread over a window of ${minutes}, all of its runs could start in time`;
   switch (quoted.verdict) {
     case "within-objective":
       return `All runs of the busiest minute start within ${START_OBJECTIVE_MS / 1000} s`;
