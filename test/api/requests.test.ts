@@ -1,5 +1,7 @@
 import { request as httpRequest } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { findFaults } from "../../src/api/input/issues.ts";
 import { sql } from "../../src/store/database.ts";
 import { call, REPORT, startTestServer, type TestServer } from "./server.ts";
 
@@ -46,6 +48,18 @@ describe("a body that cannot be accepted", () => {
     expect(fault).toMatchObject({ field: "lables", didYouMean: "labels" });
     expect(fault!.allowed).toContain("overlap");
     expect(answer.body.detail).toMatch(/^lables: is not a known field; allowed: .*; did you mean "labels"\?$/);
+  });
+
+  it("counts what is wrong beyond the fifty faults that it names, and finds no words for it", async () => {
+    const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`lable${i}`, i]));
+    const answer = await post("/v1/schedules", { ...schedule, ...many });
+    expect(answer.body.errors).toHaveLength(50);
+    expect(answer.body.detail).toMatch(/ \(and 9999 more\)$/);
+    const wrong = z.object({ list: z.array(z.enum(["shown", "counted"])) });
+    const faults = findFaults(wrong, { list: Array<string>(10_000).fill("showm") }, "payload");
+    expect(faults).toHaveLength(10_000);
+    expect(faults[49]).toMatchObject({ field: "payload.list[49]", didYouMean: "shown" });
+    expect(faults[50]).toEqual({ field: "payload", message: "is not accepted" });
   });
 
   it("names unknown fields deep inside, wrong choices, wrong types and missing fields together", async () => {

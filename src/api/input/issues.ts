@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { type FieldFault, problemOfFaults } from "../problems/problem.ts";
+import { type FieldFault, MOST_NAMED_FAULTS, problemOfFaults } from "../problems/problem.ts";
 import { didYouMean } from "./did-you-mean.ts";
 
 /** `["payload","items",3,"a b"]` → `payload.items[3]["a b"]`; the root is called by `root`. */
@@ -29,15 +29,29 @@ type SeenIssue = z.core.$ZodIssue & { allowedKeys?: string[] };
 export function parseWith<Schema extends z.ZodType>(schema: Schema, value: unknown, root: string): z.output<Schema> {
   const parsed = parse(schema, value);
   if (parsed.success) return parsed.data;
-  const errors = parsed.error.issues.flatMap((issue) => faultsOf(issue as SeenIssue, root));
-  throw problemOfFaults("invalid-request", errors);
+  throw problemOfFaults("invalid-request", faultsOfAll(parsed.error.issues as SeenIssue[], root));
 }
 
 /** What is wrong with `value`, the member of the body called `member`; empty when it fits. */
 export function findFaults(schema: z.ZodType, value: unknown, member: string): FieldFault[] {
   const issues = parse(schema, value).error?.issues ?? [];
-  return issues.flatMap((issue) => faultsOf({ ...issue, path: [member, ...issue.path] } as SeenIssue, member));
+  return faultsOfAll(
+    issues.map((issue) => ({ ...issue, path: [member, ...issue.path] }) as SeenIssue),
+    member,
+  );
 }
+
+/** Words are found for those that will be named: a body has room for a hundred thousand others, which are only counted. */
+function faultsOfAll(issues: readonly SeenIssue[], root: string): FieldFault[] {
+  const faults: FieldFault[] = [];
+  for (const issue of issues) {
+    if (faults.length < MOST_NAMED_FAULTS) for (const fault of faultsOf(issue, root)) faults.push(fault);
+    else for (const _ of issue.code === "unrecognized_keys" ? issue.keys : [issue]) faults.push(unnamed(root));
+  }
+  return faults;
+}
+
+const unnamed = (root: string): FieldFault => ({ field: root, message: "is not accepted" });
 
 function parse<Schema extends z.ZodType>(schema: Schema, value: unknown) {
   return schema.safeParse(value, {
@@ -57,7 +71,11 @@ function faultsOf(issue: SeenIssue, root: string): FieldFault[] {
   const found = showValue(issue.input);
   switch (issue.code) {
     case "unrecognized_keys":
-      return issue.keys.map((key) => unknownField(showPath([...issue.path, key], root), key, issue.allowedKeys ?? []));
+      return issue.keys.map((key, i) =>
+        i < MOST_NAMED_FAULTS
+          ? unknownField(showPath([...issue.path, key], root), key, issue.allowedKeys ?? [])
+          : unnamed(root),
+      );
     case "invalid_type": {
       const allowed = kindOf(issue);
       return [{ field, message: issue.input === undefined ? "is missing" : `must be ${allowed}`, found, allowed }];
@@ -121,8 +139,9 @@ function unionFaults(issue: SeenIssue & z.core.$ZodIssueInvalidUnion, field: str
   if (fitting.length === 0 && issue.errors.length > 0) return [ofKinds(issue, field)];
   // The option that got furthest is the one that was meant.
   const nearest = fitting.toSorted((a, b) => depthOf(b) - depthOf(a))[0] ?? [];
-  const faults = nearest.flatMap((inner) =>
-    faultsOf({ ...(inner as SeenIssue), path: [...issue.path, ...inner.path] } as SeenIssue, root),
+  const faults = faultsOfAll(
+    nearest.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }) as SeenIssue),
+    root,
   );
   return faults.length > 0 ? faults : [{ field, message: issue.message, found: showValue(issue.input) }];
 }

@@ -1,6 +1,6 @@
 import type { Path } from "../../domain/secrets/forms.ts";
 import type { KnownSecrets } from "../../domain/secrets/known.ts";
-import type { FieldFault } from "../problems/problem.ts";
+import { type FieldFault, MOST_NAMED_FAULTS } from "../problems/problem.ts";
 import { showPath } from "./issues.ts";
 
 /**
@@ -10,7 +10,9 @@ import { showPath } from "./issues.ts";
 export function withoutSecrets(faults: readonly FieldFault[], secrets: KnownSecrets, root: string): FieldFault[] {
   if (secrets.count === 0) return [...faults];
   const fields = secrets.paths.map((path) => secretField(path, root));
-  return faults.map((fault) => {
+  return faults.map((fault, i) => {
+    // Those are only counted.
+    if (i >= MOST_NAMED_FAULTS) return { field: root, message: "is not accepted" };
     const { didYouMean: _, ...rest } = fault;
     const secret = fields.find((field) => isIn(fault.field, field));
     const around = fields.some((field) => isIn(field, fault.field));

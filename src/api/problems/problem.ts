@@ -43,10 +43,13 @@ export function fieldProblem(fault: FieldFault): Problem {
   return problemOfFaults("invalid-request", [fault]);
 }
 
-/** Says the first of one or more faults and counts the others; of these the document names 50 at most. */
+/** So many faults are named by a document; the others are counted. */
+export const MOST_NAMED_FAULTS = 50;
+
+/** Says the first of one or more faults and counts the others. */
 export function problemOfFaults(code: ProblemCode, errors: readonly FieldFault[]): Problem {
   const more = errors.length === 1 ? "" : ` (and ${errors.length - 1} more)`;
-  return new Problem(code, sentenceOf(errors[0]!) + more, { errors: errors.slice(0, 50) });
+  return new Problem(code, sentenceOf(errors[0]!) + more, { errors: errors.slice(0, MOST_NAMED_FAULTS) });
 }
 
 /** `rule.zone: found "Europe/Berln"; no zone of this name; allowed: …; did you mean "Europe/Berlin"?` */
