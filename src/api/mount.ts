@@ -2,7 +2,7 @@ import { pipeline } from "node:stream/promises";
 import type { Express, NextFunction, Request, Response } from "express";
 import { messageOf } from "../kernel/errors.ts";
 import { authorize } from "./auth.ts";
-import { contextOf, noteRefusal } from "./calls/context-of.ts";
+import { contextOf, noteCaller, noteRefusal } from "./calls/context-of.ts";
 import type { ApiContext, ServerContext } from "./context.ts";
 import { actFor, TENANT_HEADER } from "./identity/acting.ts";
 import { refuseWhileSuspended } from "./identity/tenant-bounds.ts";
@@ -49,9 +49,11 @@ async function answer(server: Server, route: Route, request: Request, response: 
     return send(await route.handle(call, contextOf(server.context, request)), response);
   }
   const { caller: entered, session } = await server.context.entrance.enter(request);
+  noteCaller(response, entered);
   // Of the tenant whose credential it is, also where it acts for another; before the body is read.
   await limitCalls(server.context, entered, response);
   const caller = await actFor(server.context.db, entered, request.get(TENANT_HEADER));
+  noteCaller(response, caller);
   authorize(caller, route.roles);
   refuseWhileSuspended(route, caller);
   const context = contextOf(server.context, request, caller, route);
@@ -107,7 +109,7 @@ export function mountProblems(app: Express, context: ApiContext): void {
     const problem = problemOf(error);
     const requestId = requestIdOf(response);
     const { status } = PROBLEMS[problem.code];
-    if (status === 401 || status === 403) noteRefusal(context, request, problem.code);
+    noteRefusal(context, request, problem);
     // Without Redis nothing is broken: whoever set this up wanted it so.
     if (status >= 500 && problem.code !== "no-redis") {
       context.log.error(

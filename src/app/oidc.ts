@@ -27,7 +27,7 @@ export const oidcSettings = {
     .url({ protocol: /^https?$/ })
     .optional()
     .describe("Where the issuer publishes its keys (default: what its discovery document says)"),
-  PUNCTUAL_OIDC_TENANT_CLAIM: claimName("punctual_tenant").describe("The claim that names a tenant, by id or by name"),
+  PUNCTUAL_OIDC_TENANT_CLAIM: claimName("punctual_tenant").describe("The claim that has the id of a tenant (`ten_…`)"),
   PUNCTUAL_OIDC_ROLE_CLAIM: claimName("punctual_role").describe(
     "The claim with the role, or with a list of roles or groups, of which the highest counts; dots lead into objects",
   ),

@@ -16,6 +16,8 @@ export class ApiProblem extends Error {
   readonly errors: readonly FieldFault[];
   /** When another try may help, where the API says so. */
   readonly retryAfterMs: number | undefined;
+  /** What else this code's document has: `quota`, `limit` and `used` of `quota-exceeded`, say. See docs/errors.md. */
+  readonly more: Readonly<Record<string, unknown>>;
 
   constructor(document: {
     status: number;
@@ -25,6 +27,7 @@ export class ApiProblem extends Error {
     requestId?: string;
     errors?: FieldFault[];
     retryAfterMs?: number;
+    more?: Record<string, unknown>;
   }) {
     super(document.detail);
     this.name = "ApiProblem";
@@ -34,6 +37,7 @@ export class ApiProblem extends Error {
     this.requestId = document.requestId;
     this.errors = document.errors ?? [];
     this.retryAfterMs = document.retryAfterMs;
+    this.more = document.more ?? {};
   }
 }
 

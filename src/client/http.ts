@@ -164,8 +164,22 @@ function problemOf({ status, retryAfterMs }: Answer, document: unknown, origin: 
   if (known.code === undefined)
     return new NoAnswer(origin, `what answers is not the Punctual API (HTTP ${status})`, false);
   const wait = retryAfterMs === undefined ? {} : { retryAfterMs };
-  return new ApiProblem({ ...known, ...wait, status, code: known.code, detail: known.detail ?? known.code });
+  const more = Object.fromEntries(Object.entries(known).filter(([member]) => !MEMBERS_OF_ALL.has(member)));
+  return new ApiProblem({ ...known, ...wait, status, code: known.code, detail: known.detail ?? known.code, more });
 }
+
+/** What every problem document has, whatever its code. */
+const MEMBERS_OF_ALL = new Set([
+  "type",
+  "title",
+  "status",
+  "detail",
+  "instance",
+  "code",
+  "retryable",
+  "requestId",
+  "errors",
+]);
 
 function mayHelpToRepeat(error: unknown): boolean {
   if (error instanceof ApiProblem) return error.retryable;

@@ -1,7 +1,8 @@
-import type { Request } from "express";
+import type { Request, Response } from "express";
 import type { Authority } from "../../authority/authority.ts";
+import { showId } from "../../kernel/ids.ts";
 import type { ApiContext, Caller, ServerContext } from "../context.ts";
-import type { ProblemCode } from "../problems/catalogue.ts";
+import { type Problem, statusOf } from "../problems/problem.ts";
 import { requestIdOf } from "../request-id.ts";
 import type { Route } from "../route.ts";
 import { addressOf } from "./address.ts";
@@ -28,13 +29,34 @@ function beside<T extends object>(all: T, some: Partial<T>): T {
   return Object.create(all, Object.getOwnPropertyDescriptors(some)) as T;
 }
 
-/** Who was turned away: counted and logged, never a row, for anybody could fill a table with those. */
-export function noteRefusal(context: ApiContext, request: Request, code: ProblemCode): void {
-  context.metrics.httpRefusals.inc({ code });
+/** Remembers whose call this is, for what is said of it after it has failed. */
+export function noteCaller(response: Response, caller: Caller): void {
+  response.locals[CALLER] = caller;
+}
+const CALLER = "punctualCaller";
+
+/**
+ * Who was turned away, or held to a quota: logged, and never a row, for anybody could fill a table with those. Those whom
+ * we do not know, and those who may not, are counted here; the others where their quota is.
+ */
+export function noteRefusal(context: ApiContext, request: Request, problem: Problem): void {
+  const { code } = problem;
+  const isTurnedAway = [401, 403].includes(statusOf(code));
+  if (isTurnedAway) context.metrics.httpRefusals.inc({ code });
+  if (!isTurnedAway && problem.more.quota === undefined) return;
   const { method, path } = request;
-  const requestId = requestIdOf(request.res!);
+  const response = request.res!;
+  const caller = response.locals[CALLER] as Caller | undefined;
   context.log.info(
-    { requestId, address: addressOf(request), method, path: path.slice(0, 200), code },
+    {
+      requestId: requestIdOf(response),
+      address: addressOf(request),
+      method,
+      path: path.slice(0, 200),
+      code,
+      ...(problem.more.quota === undefined ? {} : { quota: problem.more.quota }),
+      ...(caller === undefined ? {} : { tenant: showId("ten", caller.tenantId), actor: caller.actor }),
+    },
     "a call was refused",
   );
 }

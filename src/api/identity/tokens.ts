@@ -1,9 +1,9 @@
 import { errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../../kernel/clock.ts";
-import { showId } from "../../kernel/ids.ts";
+import { readId, showId } from "../../kernel/ids.ts";
 import type { Queryable } from "../../store/database.ts";
-import { findTenantOf, type TenantView } from "../../store/reads/tenants/tenants.ts";
+import { findTenant, type TenantView } from "../../store/reads/tenants/tenants.ts";
 import type { Caller } from "../context.ts";
 import { Problem } from "../problems/problem.ts";
 import type { Standing } from "../sessions/session.ts";
@@ -59,18 +59,23 @@ export function createTokens(deps: { config: TokenConfig; db: Queryable; clock: 
   async function tenantOf(claim: unknown): Promise<TenantView> {
     const { tenantClaim } = config;
     if (typeof claim !== "string" || claim === "") {
-      throw new Problem("forbidden", `The token's claim "${tenantClaim}" is missing: it names a tenant, by id or name`);
+      throw new Problem(
+        "forbidden",
+        `The token's claim "${tenantClaim}" is missing: it has the id of a tenant, such as ten_…`,
+      );
     }
     const cached = tenants.get(claim);
     if (cached !== undefined && clock.monotonic() - cached.readAt < TRUST_TENANT_MS) return cached.tenant;
     const readAt = clock.monotonic();
-    const tenant = await findTenantOf(db, claim);
+    // Not by name: renamed, it would be another's, and the tokens that are about with it.
+    const id = readId("ten", claim);
+    const tenant = id === undefined ? undefined : await findTenant(db, id);
     if (tenant === undefined) {
       tenants.delete(claim);
       const found = JSON.stringify(claim.slice(0, 100));
       throw new Problem(
         "forbidden",
-        `The token's claim "${tenantClaim}" names no tenant of this installation: ${found}`,
+        `The token's claim "${tenantClaim}" is no id of a tenant of this installation: ${found}`,
       );
     }
     tenants.set(claim, { tenant, readAt });

@@ -17,8 +17,8 @@ export function explain(error: unknown, form: "sentence" | "json"): number {
 
 function documentOf(error: unknown): Record<string, unknown> {
   if (error instanceof ApiProblem) {
-    const { code, message, status, retryable, requestId, errors } = error;
-    return { code, message, status, retryable, requestId, errors };
+    const { code, message, status, retryable, retryAfterMs, requestId, errors, more } = error;
+    return { ...more, code, message, status, retryable, retryAfterMs, requestId, errors };
   }
   const [message] = sentencesOf(error);
   if (error instanceof NoAnswer) return { code: "no-answer", message, retryable: true };
@@ -34,6 +34,8 @@ function sentencesOf(error: unknown): string[] {
   }
   if (error instanceof ApiProblem) {
     const lines = error.errors.length > 0 ? error.errors.map(sentenceOf) : [error.message];
+    if (error.retryAfterMs !== undefined)
+      lines.push(`another try may help in ${Math.ceil(error.retryAfterMs / 1000)} s`);
     if (error.status === 401) lines.push("the key comes from --key, PUNCTUAL_KEY, or the system of this checkout");
     if (error.status >= 500 && error.requestId !== undefined) lines.push(`the request was ${error.requestId}`);
     return lines;

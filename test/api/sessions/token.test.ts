@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readConfig } from "../../../src/app/config.ts";
 import { oidcOf } from "../../../src/app/oidc.ts";
+import { showId } from "../../../src/kernel/ids.ts";
 import { sql } from "../../../src/store/database.ts";
 import { type Issuer, startIssuer } from "../identity/issuer.ts";
 import { movableClock } from "../identity/setting.ts";
@@ -26,7 +27,7 @@ afterAll(async () => {
 
 const token = (more: object = {}, inMs = 10 * MINUTE) =>
   issuer.token(
-    { sub: "alice@example.com", punctual_tenant: "acme", punctual_role: "operator", ...more },
+    { sub: "alice@example.com", punctual_tenant: showId("ten", tenantId), punctual_role: "operator", ...more },
     { expiresAt: Math.floor((clock.now() + inMs) / 1000) },
   );
 const who = (cookie: string, url = server.url) => call(url, "GET", "/v1/session", { headers: { cookie } });

@@ -36,7 +36,7 @@ export async function findTenantByName(db: Queryable, name: string): Promise<Ten
   return (await db.query<TenantView>(FIND_BY_NAME, [name]))[0];
 }
 
-/** The tenant of this id (`ten_…`) or else of this name, as people and tokens write it: any text may be asked for. */
+/** The tenant of this id (`ten_…`) or else of this name, as people write it: any text may be asked for. */
 export async function findTenantOf(db: Queryable, ref: string): Promise<TenantView | undefined> {
   const id = readId("ten", ref);
   const found = id === undefined ? undefined : await findTenant(db, id);
