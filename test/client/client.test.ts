@@ -146,6 +146,7 @@ test("a refusal is not asked again, and keeps its code, fields and request id", 
       retryable: false,
       requestId: "req_1",
       errors,
+      quota: "schedules",
     }),
   );
   await expect(clientOf(url, naps).schedules.create(DRAFT)).rejects.toMatchObject({
@@ -155,6 +156,7 @@ test("a refusal is not asked again, and keeps its code, fields and request id", 
     message: "rule.zone: is not known",
     requestId: "req_1",
     errors,
+    more: { quota: "schedules" },
   });
   expect(naps).toEqual([]);
 });
