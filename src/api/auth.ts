@@ -113,6 +113,7 @@ function isLive(row: ApiKeyRow, clock: Clock): boolean {
 function callerOf(row: ApiKeyRow): Caller {
   return {
     tenantId: row.tenantId,
+    homeTenantId: row.tenantId,
     tenantName: row.tenantName,
     tenantStatus: row.tenantStatus,
     allowedJobs: row.allowedJobs,

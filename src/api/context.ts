@@ -30,6 +30,8 @@ export type Credential =
 
 export type Caller = {
   tenantId: Uuid;
+  /** The credential's own tenant: another one where an admin acts for a tenant. */
+  homeTenantId: Uuid;
   tenantName: string;
   tenantStatus: string;
   /** Names of the job types this tenant may use; null: all that there are. */

@@ -7,6 +7,6 @@ export type Origin = {
   address: string | null;
   /** The API key of the call; null for a caller without one. */
   keyId: Uuid | null;
-  /** Whether an admin of another tenant acts for the one that is changed. */
-  actingFor: boolean;
+  /** Whose credential it came with; null for a caller without one. What it changes in another tenant, an admin did for that one. */
+  homeTenantId: Uuid | null;
 };

@@ -35,7 +35,7 @@ it("the routes whose reads see every tenant are these, each for a reason", () =>
 
 describe("what a handler is given", () => {
   const WHO = sql("test_who", "select current_user::text as who, (select count(*)::int from tenant) as tenants");
-  const caller = () => ({ tenantId, credential: { kind: "token" }, actingFor: false }) as never;
+  const caller = () => ({ tenantId, homeTenantId: tenantId, credential: { kind: "token" }, actingFor: false }) as never;
   const request = { ip: "127.0.0.1", socket: {}, res: { get: () => "req" } } as never;
   const whole = () => {
     const { authority, db } = server;
@@ -54,7 +54,7 @@ describe("what a handler is given", () => {
   it("writes as ourselves, and says where it was asked", async () => {
     const { authority } = contextOf(whole(), request, caller());
     const [row] = await authority.transact("test", async (tx) => {
-      expect(tx.origin).toEqual({ requestId: "req", address: "127.0.0.1", keyId: null, actingFor: false });
+      expect(tx.origin).toEqual({ requestId: "req", address: "127.0.0.1", keyId: null, homeTenantId: tenantId });
       return tx.query<{ who: string; tenants: number }>(WHO);
     });
     expect(row).toMatchObject({ tenants: 2 });

@@ -53,7 +53,7 @@ export function mountBoard(app: Express, context: ServerContext, board: Board): 
         authorize(caller, WRITERS);
         refuseWhileSuspended({ method: "put" }, caller);
       }
-      const { authority } = contextOf(context, request, { ...caller, actingFor: id !== caller.tenantId });
+      const { authority } = contextOf(context, request, caller);
       response.set({ "content-security-policy": POLICY, "cache-control": "no-store" });
       const view = {
         tenantId: id,

@@ -17,7 +17,7 @@ export function contextOf(context: ServerContext, request: Request, caller?: Cal
     requestId: requestIdOf(request.res!),
     address: addressOf(request),
     keyId: credential?.kind === "key" ? credential.keyId : null,
-    actingFor: caller?.actingFor ?? false,
+    homeTenantId: caller?.homeTenantId ?? null,
   });
   if (caller === undefined || route?.sees === "every-tenant") return beside(context, { authority });
   const db = context.readers(caller.tenantId);

@@ -88,6 +88,7 @@ export function createTokens(deps: { config: TokenConfig; db: Queryable; clock: 
   ): Caller {
     return {
       tenantId: tenant.id,
+      homeTenantId: tenant.id,
       tenantName: tenant.name,
       tenantStatus: tenant.status,
       allowedJobs: tenant.allowedJobs,

@@ -36,7 +36,7 @@ export async function writeAudit(tx: Pick<Transaction, "query" | "origin">, even
     origin?.requestId ?? null,
     origin?.keyId ?? null,
     origin?.address ?? null,
-    origin?.actingFor ?? false,
+    typeof origin?.homeTenantId === "string" && origin.homeTenantId !== event.tenantId,
   ]);
 }
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../../src/api/table.ts";
-import { readId } from "../../../src/kernel/ids.ts";
+import { readId, showId } from "../../../src/kernel/ids.ts";
 import { sql } from "../../../src/store/database.ts";
 import { codeIn, tableIn } from "../../docs/table.ts";
 import { call, startTestServer, type TestServer } from "../server.ts";
@@ -8,9 +8,11 @@ import { SCENES, type Stage, WRITING_NOTHING } from "./scenes.ts";
 
 const EVENTS = sql(
   "test_events_of",
-  `select action, actor, subject, key_id, address, before, after from audit_event where request_id = $1 order by id`,
+  `select tenant_id, action, actor, subject, key_id, address, acting_for, before, after from audit_event
+    where request_id = $1 order by id`,
 );
-type Event = Record<"action" | "actor" | "subject" | "key_id" | "address", string> & {
+type Event = Record<"tenant_id" | "action" | "actor" | "subject" | "key_id" | "address", string> & {
+  acting_for: boolean;
   before: unknown;
   after: unknown;
 };
@@ -68,6 +70,7 @@ describe("a call that changes something writes down who asked, with which key, a
       expect(documented.get(name)).toContain(event.action);
       expect(event).toMatchObject({ address: "127.0.0.1", actor: expect.stringMatching(/^key_/) });
       expect(event.key_id).toBe(readId("key", event.actor));
+      expect(event.acting_for, "in another tenant than the key's").toBe(event.tenant_id !== stage.tenantId);
       expect(JSON.stringify(me)).toContain(event.actor);
     }
   });
@@ -110,6 +113,17 @@ describe("a call that changes nothing", () => {
 });
 
 describe("an event", () => {
+  it("of a tenant that an admin of another one suspends says that he acted for it", async () => {
+    const [platform, other] = [await stageOf("the platform"), await stageOf("the suspended")];
+    const id = "audit.suspend";
+    const path = `/v1/tenants/${showId("ten", other.tenantId)}`;
+    const headers = { "x-request-id": id };
+    await call(server.url, "PATCH", path, { key: platform.key, body: { status: "suspended" }, headers });
+    expect(await server.db.query<Event>(EVENTS, [id])).toMatchObject([
+      { action: "tenant.update", tenant_id: other.tenantId, acting_for: true },
+    ]);
+  });
+
   it("of an edit has the revisions and the fields that differ, and of a payload only that it is another", async () => {
     const stage = await stageOf("edits");
     const { path } = await SCENES["PATCH /v1/schedules/{schedule}"]!(stage);
