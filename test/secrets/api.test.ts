@@ -1,5 +1,5 @@
 import pg from "pg";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { z } from "zod";
 import { createJobCatalogue } from "../../src/api/job-catalogue.ts";
 import { newMasterKey } from "../../src/app/secrets/key-list.ts";
@@ -211,8 +211,12 @@ it("what is refused of a plain field is said as it was sent, also where it is th
 it("a payload is as large as it was sent, for its limits and for quotas, and a secret that is to stay in many places counts in each", async () => {
   const large = await create({ list: [{ token: { $secret: "x".repeat(60_000) } }] });
   const [item] = large.payload.list as never as object[];
-  const copies = { list: Array.from({ length: 1_000 }, () => item) };
-  const { status, body } = await put(large, copies);
+  const copies = (length: number) => ({ list: Array.from({ length }, () => item) });
+  const opening = vi.spyOn(server.authority.vault, "open");
+  expect((await put(large, copies(1_001))).status).toBe(400);
+  const { status, body } = await put(large, copies(1_000));
+  expect(opening).not.toHaveBeenCalled();
+  opening.mockRestore();
   expect({ status, code: body.code }).toEqual({ status: 413, code: "payload-too-large" });
   expect(body.detail).toContain("found 60013010 bytes");
 

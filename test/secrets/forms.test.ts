@@ -135,8 +135,8 @@ it("every text and number of a secret object is taken out, what is shorter than 
 
 it("of secrets that begin alike or overlap the longest is taken out, each time it stands there", () => {
   const value = ["abab", "ababab", "ababac", "bach", "zz", "secret"];
-  expect(scrub(value, "ababababa ababach abab bach aba zz [secret]")).toBe(
-    "[secret]aba [secret]h [secret] [secret] aba zz [[secret]]",
+  expect(scrub(value, "ababababa ababach ababad abab bach aba zz [secret]")).toBe(
+    "[secret]aba [secret]h [secret]ad [secret] [secret] aba zz [[secret]]",
   );
   const many = Array.from({ length: 2_000 }, (_, i) => `beginning-${i}`);
   expect(scrub(many, "beginning-1999, beginning-19, beginning-x, beginning-20000")).toBe(
