@@ -27,7 +27,8 @@ test("help shows commands and examples, of the program and of a command", async 
   expect(create).toMatchObject({ exitCode: 0, out: expect.stringContaining("Examples:") });
   const options = [...create.out.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, option]) => option);
   expect(options.at(0)).toBe("--name");
-  expect(options.slice(-4), "what every command has comes last").toEqual(["--json", "--url", "--key", "--help"]);
+  const common = ["--json", "--url", "--key", "--tenant", "--help"];
+  expect(options.slice(-5), "what every command has comes last").toEqual(common);
   expect(create.out).toMatch(/--set .*\s.*effects/);
   expect(await punctual([])).toMatchObject({ exitCode: 2, out: "", err: expect.stringContaining("Usage: punctual") });
 });
@@ -36,6 +37,23 @@ test("a Node too old for the program hands over to the one of package.json, exit
   const version = await punctual(["--version"], {}, AS_OLD_NODE);
   expect(version).toMatchObject({ exitCode: 0, err: "", out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
   expect(await punctual(["nonsense"], {}, AS_OLD_NODE)).toMatchObject({ exitCode: 2, out: "" });
+});
+
+/** Servers and their clients are for commands that have a server: loading them takes longer than most commands do. */
+const WITHOUT_SERVERS = `
+  import { registerHooks } from "node:module";
+  registerHooks({
+    load(url, context, next) {
+      if (/node_modules\\/(pg|bullmq|ioredis|express|pino|jose|undici|@aws-sdk)\\//.test(url)) throw new Error("loads " + url);
+      return next(url, context);
+    },
+  });`;
+const LIGHT = ["--import", `data:text/javascript,${encodeURIComponent(WITHOUT_SERVERS)}`];
+
+test("no command loads what only others need", async () => {
+  expect(await punctual(["--help"], {}, LIGHT)).toMatchObject({ exitCode: 0, err: "" });
+  const refused = await punctual(["runs", "list"], nowhere, LIGHT);
+  expect(refused).toMatchObject({ exitCode: 1, err: expect.stringContaining("nothing of this checkout is running") });
 });
 
 /** An address where somebody listened a moment ago. */

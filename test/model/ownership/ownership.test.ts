@@ -17,7 +17,7 @@ import { createStage } from "./stage.ts";
  *   MODEL_SEED=<seed> MODEL_PATH=<path> MODEL_REPLAY=<replayPath> npx vitest run test/model/ownership
  * MODEL_SEQUENCES=100000 makes a soak of it.
  */
-const SEQUENCES = Number(process.env.MODEL_SEQUENCES ?? 2_000);
+const SEQUENCES = Number(process.env.MODEL_SEQUENCES ?? 1_200);
 const FIRST_SEED = Number(process.env.MODEL_SEED ?? 1 + Math.floor(Math.random() * 1_000_000));
 const { MODEL_PATH: path, MODEL_REPLAY: replayPath } = process.env;
 /** Side by side, each on a database of its own. */
