@@ -12,7 +12,16 @@ class Refusal<T> extends Error {
 }
 
 /** What was to be decided is moving in another transaction: look again in a new one. */
-class LookAgain extends Error {}
+class LookAgain extends Error {
+  readonly wait: Wait | undefined;
+  constructor(wait: Wait | undefined) {
+    super("look again");
+    this.wait = wait;
+  }
+}
+
+/** Waits for what is in the way, in a transaction that holds nothing else. */
+type Wait = (tx: Transaction) => Promise<void>;
 
 /** Thrown to roll back with an answer, or to look again: nothing has gone wrong. */
 export function isNoFault(error: unknown): boolean {
@@ -23,8 +32,9 @@ export function refuse<T>(answer: T): never {
   throw new Refusal(answer);
 }
 
-export function lookAgain(): never {
-  throw new LookAgain("look again");
+/** `wait`: for what; without it, for a moment. */
+export function lookAgain(wait?: Wait): never {
+  throw new LookAgain(wait);
 }
 
 const TRIES = 50;
@@ -47,7 +57,8 @@ export async function transactOrRefuse<T>(
           retryable: true,
         });
       }
-      await authority.clock.sleep(Math.min(100, 2 * tries));
+      if (error.wait !== undefined) await authority.transact(verb, error.wait);
+      else await authority.clock.sleep(Math.min(100, 2 * tries));
     }
   }
 }

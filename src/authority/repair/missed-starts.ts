@@ -1,10 +1,11 @@
 import type { Uuid } from "../../kernel/ids.ts";
 import { sql } from "../../store/database.ts";
-import { lockLiveRunsAndSiblings } from "../../store/rows/runs/live-runs.ts";
 import { findSuspended } from "../../store/rows/tenants/tenants.ts";
 import { announce } from "../announce.ts";
 import { type Departure, depart } from "../attempts/depart.ts";
 import type { Authority } from "../authority.ts";
+import { transactOrRefuse } from "../refusal.ts";
+import { lockWithSiblings } from "../runs/lock-with-siblings.ts";
 
 const FIND = sql(
   "missed_starts_find",
@@ -15,15 +16,15 @@ const FIND = sql(
 /**
  * Ends runs that have not started by their start deadline. A claim ends them too, but nobody claims what is blocked, or at
  * its tenant's limit, or of a class that no worker has slots for.
- * Locks   live runs (two rounds); then blocked siblings.
+ * Locks   live runs and blocked siblings (two rounds; looks again where the second cannot have all).
  * Time    authority time, after the locks: whoever has started meanwhile goes on.
  * Writes  run, live_run, outbox (the oldest blocked sibling). Replay: nothing.
  */
 export async function endMissedStarts(authority: Authority, limit: number): Promise<number> {
   const ids = (await authority.db.query<{ id: Uuid }>(FIND, [limit])).map((row) => row.id);
   if (ids.length === 0) return 0;
-  const done = await authority.transact("miss-starts", async (tx) => {
-    const live = await lockLiveRunsAndSiblings(tx, ids);
+  const done = await transactOrRefuse(authority, "miss-starts", async (tx) => {
+    const live = await lockWithSiblings(tx, ids);
     await authority.faults.reach("miss-starts:locked");
     const nowAt = await tx.authorityNow();
     const suspended = await findSuspended(

@@ -1,14 +1,15 @@
 import type { RunState } from "../../domain/states.ts";
-import { PunctualError } from "../../kernel/errors.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import type { Transaction } from "../../store/database.ts";
 import { type AuditEvent, writeAudit } from "../../store/rows/audit.ts";
 import { markCancelRequested } from "../../store/rows/runs/live-marks.ts";
-import { type LiveRun, lockLiveRunsAndSiblings } from "../../store/rows/runs/live-runs.ts";
+import type { LiveRun } from "../../store/rows/runs/live-runs.ts";
 import { readRecordedStates } from "../../store/rows/runs/run-state.ts";
 import { announce } from "../announce.ts";
 import { type Departure, depart } from "../attempts/depart.ts";
 import type { Authority } from "../authority.ts";
+import { lookAgain, transactOrRefuse } from "../refusal.ts";
+import { lockWithSiblings } from "./lock-with-siblings.ts";
 
 /** `actor`: who asks, where a person does; what other verbs cancel is on record with them. */
 export type CancelRequest = { tenantId: Uuid; runId: Uuid; actor?: string };
@@ -22,49 +23,24 @@ export type CancelOutcome =
 
 /**
  * Cancels runs: at once where nobody works on them, by request where somebody does.
- * Locks   live runs (two rounds); then blocked siblings.
+ * Locks   live runs and blocked siblings (two rounds; looks again where the second cannot have all).
  * Time    authority time, after the locks.
- * Writes  live_run (request) or run; outbox (the oldest blocked sibling); audit_event, once for a run. A place in an outbox row is dropped when
- *         that row is claimed.
+ * Writes  live_run (request) or run; outbox (the oldest blocked sibling); audit_event, once for a run. A place in an
+ *         outbox row is dropped when that row is claimed.
  * Replay  `requested` again, or `too-late` with state canceled.
  */
 export async function cancelRuns(
   authority: Authority,
   requests: readonly CancelRequest[],
 ): Promise<readonly CancelOutcome[]> {
-  const outcomes = new Array<CancelOutcome>(requests.length);
-  let left = requests.map((request, at) => ({ request, at }));
-  for (let tries = 1; left.length > 0; tries++) {
-    if (tries > TRIES) {
-      throw new PunctualError("busy", "the run is changing hands all the time; try again", {
-        actor: "caller",
-        retryable: true,
-      });
-    }
-    const done = await authority.transact("cancel", (tx) =>
-      cancelIn(
-        authority,
-        tx,
-        left.map((one) => one.request),
-      ),
-    );
-    announce(authority, done);
-    const moved: typeof left = [];
-    for (const [i, one] of left.entries()) {
-      const outcome = done.outcomes[i]!;
-      if (outcome.kind === "moved") moved.push(one);
-      else outcomes[one.at] = outcome;
-    }
-    left = moved;
-  }
-  return outcomes;
+  const done = await transactOrRefuse(authority, "cancel", (tx) => cancelIn(authority, tx, requests));
+  announce(authority, done);
+  return done.outcomes;
 }
-
-const TRIES = 50;
 
 async function cancelIn(authority: Authority, tx: Transaction, requests: readonly CancelRequest[]) {
   const ids = [...new Set(requests.map((request) => request.runId))];
-  const live = await lockLiveRunsAndSiblings(tx, ids);
+  const live = await lockWithSiblings(tx, ids);
   const ended = await readRecordedStates(
     tx,
     ids.filter((id) => !live.has(id)),
@@ -86,13 +62,13 @@ async function cancelIn(authority: Authority, tx: Transaction, requests: readonl
       after: { state },
     });
   };
-  // `moved`: the run got or lost its guard between the two rounds of locks, so a new transaction has to look.
-  const outcomes = requests.map((request): CancelOutcome | { kind: "moved" } => {
+  const outcomes = requests.map((request): CancelOutcome => {
     const run = live.get(request.runId);
     if (run === undefined) {
       const past = ended.get(request.runId);
       if (past === undefined || past.tenant_id !== request.tenantId) return { kind: "not-found" };
-      return past.state === "open" ? { kind: "moved" } : { kind: "too-late", state: past.state };
+      // Opened again just now.
+      return past.state === "open" ? lookAgain() : { kind: "too-late", state: past.state };
     }
     if (run.tenant_id !== request.tenantId) return { kind: "not-found" };
     if (run.state === "running") {

@@ -171,27 +171,46 @@ const LOCK_BLOCKED_BESIDE = sql(
   "live_lock_blocked_beside",
   `select ${LIVE_COLUMNS} from live_run
     where (id = any($1::uuid[]) or schedule_id = any($2::uuid[])) and guard is null
-    order by schedule_id, scheduled_at, id for update`,
+    order by schedule_id, scheduled_at, id for update skip locked`,
 );
+const READ_BESIDE = sql(
+  "live_read_beside",
+  "select id from live_run where id = any($1::uuid[]) or (schedule_id = any($2::uuid[]) and guard is null)",
+);
+const AWAIT = sql("live_await", "select from live_run where id = $1 for update");
 
 /**
  * The same two rounds for who ends waiting runs: the second also takes the blocked runs of every schedule in which a
  * guard is about to be handed on. Locked later, they would come out of order: two callers, each holding the other's
  * next sibling, would wait for ever.
+ *
+ * Answers with one that the second round could not have, where there is such. It does not wait while the first one's
+ * rows are held: a run that was handed its guard just now is a row of the first round to whoever comes, and may be held by
+ * one who waits for us.
  */
-export async function lockLiveRunsAndSiblings(tx: Queryable, ids: readonly Uuid[]): Promise<Map<Uuid, LiveRun>> {
+export async function lockLiveRunsAndSiblings(
+  tx: Queryable,
+  ids: readonly Uuid[],
+): Promise<Map<Uuid, LiveRun> | { missed: Uuid }> {
   const guarded = await tx.query<LiveRun>(LOCK_GUARDED, [ids]);
   const found = new Map(guarded.map((row) => [row.id, row]));
   const wanted = ids.filter((id) => !found.has(id));
   const ending = guarded.filter((row) => row.state !== "running" && row.schedule_id !== null);
   // Alone, no order can be wrong: the ordinary cancel of one run locks no more than it needs.
   if (wanted.length === 0) return found;
-  const schedules = ending.map((row) => row.schedule_id);
+  const key = [wanted, ending.map((row) => row.schedule_id)];
+  const beside = await tx.query<LiveRun>(LOCK_BLOCKED_BESIDE, key);
+  const locked = new Set(beside.map((row) => row.id));
+  const missed = (await tx.query<{ id: Uuid }>(READ_BESIDE, key)).find((row) => !locked.has(row.id));
+  if (missed !== undefined) return { missed: missed.id };
   const asked = new Set(wanted);
-  for (const row of await tx.query<LiveRun>(LOCK_BLOCKED_BESIDE, [wanted, schedules])) {
-    if (asked.has(row.id)) found.set(row.id, row);
-  }
+  for (const row of beside) if (asked.has(row.id)) found.set(row.id, row);
   return found;
+}
+
+/** Waits until nobody else holds this run, or it is gone. For a transaction that holds nothing else. */
+export async function awaitLiveRun(tx: Queryable, id: Uuid): Promise<void> {
+  await tx.query(AWAIT, [id]);
 }
 
 /** Locks those live rows that nobody else holds. What is missing is locked or gone: `readLiveRuns` tells which. */
