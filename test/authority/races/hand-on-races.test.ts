@@ -168,6 +168,27 @@ describe("a guard that changes hands", () => {
     }
   });
 
+  it("a cancel that finds a sibling held lets go of what it ends while it waits", async () => {
+    const scheduleId = await world.newSchedule();
+    const [holder, waiter] = [await bear(world, scheduleId, 60_000), await bear(world, scheduleId, 50_000)];
+    const other = await world.admin.connect();
+    try {
+      await other.query("begin");
+      await other.query("select from live_run where id = $1 for update", [waiter]);
+      const canceled = cancelRuns(
+        world.authority,
+        [holder, waiter].map((runId) => ({ tenantId: world.tenantId, runId })),
+      );
+      await world.lockWaits();
+      // Whoever holds the sibling may have to wait for its holder next.
+      await other.query("select from live_run where id = $1 for update nowait", [holder]);
+      await other.query("commit");
+      expect((await canceled).map((outcome) => outcome.kind)).toEqual(["accepted", "accepted"]);
+    } finally {
+      other.release();
+    }
+  });
+
   async function twoRunning() {
     const scheduleId = await world.newSchedule(allow(2));
     const first = await bear(world, scheduleId, 60_000);
