@@ -1,4 +1,3 @@
-import { LRUCache } from "lru-cache";
 import type { Clock } from "../kernel/clock.ts";
 import { showId } from "../kernel/ids.ts";
 import type { Queryable } from "../store/database.ts";
@@ -6,12 +5,10 @@ import { type ApiKeyRow, findApiKey } from "../store/reads/keys.ts";
 import type { Caller, Role } from "./context.ts";
 import type { KeyUse } from "./identity/key-use.ts";
 import type { Tokens } from "./identity/tokens.ts";
+import { trustedRows } from "./identity/trusted-rows.ts";
 import { readKey, sameHash } from "./keys.ts";
 import { Problem } from "./problems/problem.ts";
 import type { Standing } from "./sessions/session.ts";
-
-/** A row is trusted for this long, so a revoked key may work for so many ms more. */
-const TRUST_ROW_MS = 5000;
 
 /** Who is calling. */
 export type Authenticator = {
@@ -28,17 +25,7 @@ export function createAuthenticator(deps: {
   /** Undefined: this installation trusts no issuer, and takes keys only. */
   tokens: Tokens | undefined;
 }): Authenticator {
-  const rows = new LRUCache<string, { row: ApiKeyRow; readAt: number }>({ max: 10_000 });
-
-  async function rowOf(prefix: string): Promise<ApiKeyRow | undefined> {
-    const cached = rows.get(prefix);
-    if (cached !== undefined && deps.clock.monotonic() - cached.readAt < TRUST_ROW_MS) return cached.row;
-    const readAt = deps.clock.monotonic();
-    const row = await findApiKey(deps.db, prefix);
-    if (row === undefined) rows.delete(prefix);
-    else rows.set(prefix, { row, readAt });
-    return row;
-  }
+  const rowOf = trustedRows<ApiKeyRow>(deps.clock, (prefix) => findApiKey(deps.db, prefix));
 
   function callerOfKey(row: ApiKeyRow): Caller {
     deps.keyUse.note(row.id);

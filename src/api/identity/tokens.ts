@@ -1,5 +1,4 @@
 import { errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
-import { LRUCache } from "lru-cache";
 import type { Clock } from "../../kernel/clock.ts";
 import { readId, showId } from "../../kernel/ids.ts";
 import type { Queryable } from "../../store/database.ts";
@@ -9,6 +8,7 @@ import { Problem } from "../problems/problem.ts";
 import type { Standing } from "../sessions/session.ts";
 import { type ClaimNames, claimOf, roleOf } from "./claims.ts";
 import { keysOf } from "./issuer.ts";
+import { trustedRows } from "./trusted-rows.ts";
 
 export type TokenConfig = ClaimNames & {
   issuer: string;
@@ -38,9 +38,6 @@ const TOLERANCE_S = 30;
 /** Of OpenID Connect, and an actor's length in every history. */
 const LONGEST_SUBJECT = 255;
 const LONGEST_TOKEN = 12_000;
-/** As for the rows of keys: a tenant that is suspended or held to other jobs is noticed within so many ms. */
-const TRUST_TENANT_MS = 5_000;
-
 type TokenStanding = Extract<Standing, { kind: "token" }>;
 
 export type Tokens = {
@@ -54,7 +51,11 @@ export type Tokens = {
 export function createTokens(deps: { config: TokenConfig; db: Queryable; clock: Clock }): Tokens {
   const { config, db, clock } = deps;
   const keys = keysOf({ ...config, clock });
-  const tenants = new LRUCache<string, { tenant: TenantView; readAt: number }>({ max: 10_000 });
+  // Not by name: renamed, it would be another's, and the tokens that are about with it.
+  const findById = trustedRows<TenantView>(clock, async (claim) => {
+    const id = readId("ten", claim);
+    return id === undefined ? undefined : findTenant(db, id);
+  });
 
   async function tenantOf(claim: unknown): Promise<TenantView> {
     const { tenantClaim } = config;
@@ -64,21 +65,14 @@ export function createTokens(deps: { config: TokenConfig; db: Queryable; clock: 
         `The token's claim "${tenantClaim}" is missing: it has the id of a tenant, such as ten_…`,
       );
     }
-    const cached = tenants.get(claim);
-    if (cached !== undefined && clock.monotonic() - cached.readAt < TRUST_TENANT_MS) return cached.tenant;
-    const readAt = clock.monotonic();
-    // Not by name: renamed, it would be another's, and the tokens that are about with it.
-    const id = readId("ten", claim);
-    const tenant = id === undefined ? undefined : await findTenant(db, id);
+    const tenant = await findById(claim);
     if (tenant === undefined) {
-      tenants.delete(claim);
       const found = JSON.stringify(claim.slice(0, 100));
       throw new Problem(
         "forbidden",
         `The token's claim "${tenantClaim}" is no id of a tenant of this installation: ${found}`,
       );
     }
-    tenants.set(claim, { tenant, readAt });
     return tenant;
   }
 
