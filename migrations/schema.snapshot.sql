@@ -45,6 +45,19 @@ partitioned table attempt by RANGE (scheduled_at)
   constraint attempts_count_from_1 CHECK ((n >= 1))
   CREATE UNIQUE INDEX attempt_pkey ON ONLY public.attempt USING btree (scheduled_at, run_id, n)
 
+table attempt_log
+  column run_id uuid not null
+  column attempt integer not null
+  column n integer not null
+  column object_id uuid not null
+  column at_byte bigint not null
+  column size integer not null
+  column written_at timestamp with time zone not null
+  constraint a_part_has_bytes CHECK (((size > 0) AND (at_byte >= 0)))
+  constraint attempt_log_pkey PRIMARY KEY (run_id, attempt, n)
+  constraint parts_count_from_1 CHECK ((n >= 1))
+  CREATE UNIQUE INDEX attempt_log_pkey ON public.attempt_log USING btree (run_id, attempt, n)
+
 table audit_event
   column id bigint not null identity always
   column tenant_id uuid not null
@@ -249,6 +262,21 @@ table effect_attempt
   constraint effect_attempt_pkey PRIMARY KEY (effect_id, n)
   CREATE UNIQUE INDEX effect_attempt_pkey ON public.effect_attempt USING btree (effect_id, n)
 
+table email_template
+  column tenant_id uuid not null
+  column name text not null
+  column version integer not null default 1
+  column subject text not null
+  column text text not null
+  column html text
+  column updated_at timestamp with time zone not null
+  column updated_by text not null
+  constraint an_email_template_counts_from_1 CHECK ((version >= 1))
+  constraint an_email_template_has_a_name CHECK ((name ~ '^[a-z0-9][a-z0-9-]{0,39}$'::text))
+  constraint email_template_pkey PRIMARY KEY (tenant_id, name)
+  constraint email_template_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id) ON DELETE CASCADE
+  CREATE UNIQUE INDEX email_template_pkey ON public.email_template USING btree (tenant_id, name)
+
 sequence fence_seq as bigint start 1 increment 1 cache 1
 
 table history_floor
@@ -323,6 +351,23 @@ table live_run with (autovacuum_vacuum_cost_delay=1, autovacuum_vacuum_scale_fac
   CREATE INDEX live_run_of_schedule ON public.live_run USING btree (schedule_id, scheduled_at)
   CREATE UNIQUE INDEX live_run_pkey ON public.live_run USING btree (id)
 
+CREATE OR REPLACE FUNCTION public.name_remote_job()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  found jsonb;
+begin
+  select coalesce(r.job::jsonb -> 'job', v.definition::jsonb -> 'job') into found
+    from live_run l
+    left join run r on l.own_work and r.scheduled_at = l.scheduled_at and r.id = l.id
+    left join schedule_revision v on v.schedule_id = l.schedule_id and v.revision = l.revision
+   where l.id = new.runs[1];
+  new.job := (found ->> 'name') || '@' || coalesce(found ->> 'version', '1');
+  return new;
+end
+$function$
+
 table object
   column id uuid not null
   column tenant_id uuid not null
@@ -344,9 +389,11 @@ table object
   column deleted_at timestamp with time zone
   column clean_at timestamp with time zone
   column clean_tries integer not null default 0
+  column kind text not null default 'output'::text
   constraint a_sha256_is_64_hex_digits CHECK ((sha256 ~ '^[0-9a-f]{64}$'::text))
   constraint a_staged_object_was_verified CHECK (((state = 'granted'::text) OR (state = ANY (ARRAY['deleting'::text, 'deleted'::text])) OR ((sha256 IS NOT NULL) AND (size IS NOT NULL))))
   constraint an_object_is_in_a_known_state CHECK ((state = ANY (ARRAY['granted'::text, 'staged'::text, 'referenced'::text, 'deleting'::text, 'deleted'::text])))
+  constraint an_object_is_of_a_known_kind CHECK ((kind = ANY (ARRAY['output'::text, 'log'::text]))) NOT VALID
   constraint object_pkey PRIMARY KEY (id)
   constraint what_goes_is_looked_after CHECK (((state <> ALL (ARRAY['deleting'::text, 'deleted'::text])) OR ((deleting_at IS NOT NULL) AND (clean_at IS NOT NULL))))
   constraint what_has_gone_has_a_time CHECK (((state <> 'deleted'::text) OR (deleted_at IS NOT NULL)))
@@ -399,7 +446,9 @@ table outbox with (autovacuum_vacuum_cost_delay=1, autovacuum_vacuum_scale_facto
   column published_at timestamp with time zone
   column publish_no integer not null default 0
   column schedule_id uuid
+  column job text
   constraint a_published_row_has_a_number CHECK (((published_at IS NULL) OR (publish_no >= 1)))
+  constraint a_remote_row_names_one_run_and_its_job CHECK (((kind <> 'run'::text) OR (class <> 'remote'::text) OR ((cardinality(runs) = 1) AND (job IS NOT NULL) AND (published_at IS NULL))))
   constraint an_end_is_told_to_a_schedule CHECK (((kind = 'schedule'::text) = (schedule_id IS NOT NULL)))
   constraint an_intent_is_of_a_known_kind CHECK ((kind = ANY (ARRAY['run'::text, 'effect'::text, 'schedule'::text])))
   constraint an_outbox_lane_is_known CHECK ((lane = ANY (ARRAY[0, 1, 2])))
@@ -407,7 +456,9 @@ table outbox with (autovacuum_vacuum_cost_delay=1, autovacuum_vacuum_scale_facto
   constraint outbox_pkey PRIMARY KEY (id)
   CREATE UNIQUE INDEX outbox_pkey ON public.outbox USING btree (id)
   CREATE INDEX outbox_published ON public.outbox USING btree (published_at) WHERE (published_at IS NOT NULL)
+  CREATE INDEX outbox_remote ON public.outbox USING btree (tenant_id, job, lane, available_at, id) WHERE ((kind = 'run'::text) AND (class = 'remote'::text))
   CREATE INDEX outbox_unpublished ON public.outbox USING btree (kind, class, tenant_id, lane, available_at, id) WHERE (published_at IS NULL)
+  CREATE TRIGGER outbox_names_remote_job BEFORE INSERT ON public.outbox FOR EACH ROW WHEN (((new.kind = 'run'::text) AND (new.class = 'remote'::text))) EXECUTE FUNCTION name_remote_job()
 
 sequence outbox_id_seq as bigint start 1 increment 1 cache 1
 
@@ -628,6 +679,25 @@ table schedule_revision
   constraint schedule_revision_pkey PRIMARY KEY (schedule_id, revision)
   CREATE UNIQUE INDEX schedule_revision_pkey ON public.schedule_revision USING btree (schedule_id, revision)
 
+table signing_key
+  column id uuid not null
+  column tenant_id uuid not null
+  column label text not null
+  column sealed text
+  column created_at timestamp with time zone not null
+  column created_by text not null
+  column active_until timestamp with time zone
+  column revoked_at timestamp with time zone
+  column rotated_from uuid
+  column replaced_by uuid
+  constraint a_replaced_signing_key_ends CHECK (((replaced_by IS NULL) OR (active_until IS NOT NULL)))
+  constraint a_revoked_signing_key_is_kept_by_nobody CHECK (((sealed IS NULL) = (revoked_at IS NOT NULL)))
+  constraint signing_key_pkey PRIMARY KEY (id)
+  constraint signing_key_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id) ON DELETE CASCADE
+  CREATE INDEX signing_key_in_use ON public.signing_key USING btree (tenant_id) WHERE (revoked_at IS NULL)
+  CREATE INDEX signing_key_of_tenant ON public.signing_key USING btree (tenant_id, id DESC)
+  CREATE UNIQUE INDEX signing_key_pkey ON public.signing_key USING btree (id)
+
 table skip_range
   column schedule_id uuid not null
   column from_at timestamp with time zone not null
@@ -652,6 +722,7 @@ table tenant
   column status text not null default 'active'::text
   column created_at timestamp with time zone not null default clock_timestamp()
   column allowed_jobs text[]
+  column outbound jsonb
   constraint a_tenant_is_active_or_suspended CHECK ((status = ANY (ARRAY['active'::text, 'suspended'::text])))
   constraint a_tenant_name_is_short CHECK (((length(name) >= 1) AND (length(name) <= 200)))
   constraint allowed_jobs_are_named CHECK ((array_position(allowed_jobs, NULL::text) IS NULL))
@@ -722,6 +793,65 @@ table usage with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=
   constraint usage_pkey PRIMARY KEY (tenant_id, class)
   CREATE UNIQUE INDEX usage_pkey ON public.usage USING btree (tenant_id, class)
 
+table webhook_delivery with (fillfactor=80)
+  column id bigint not null identity always
+  column endpoint_id uuid not null
+  column tenant_id uuid not null
+  column type text not null
+  column run_id uuid
+  column n integer not null
+  column facts jsonb not null
+  column occurred_at timestamp with time zone not null
+  column state text not null default 'pending'::text
+  column next_attempt_at timestamp with time zone not null
+  column attempts integer not null default 0
+  column budget_attempts integer not null default 0
+  column budget_from timestamp with time zone not null
+  column claim_id uuid
+  column answer_status integer
+  column message text
+  column settled_at timestamp with time zone
+  constraint a_delivery_being_sent_is_claimed CHECK (((state <> 'sending'::text) OR (claim_id IS NOT NULL)))
+  constraint a_delivery_counts_its_attempts CHECK (((attempts >= budget_attempts) AND (budget_attempts >= 0)))
+  constraint a_delivery_is_in_a_known_state CHECK ((state = ANY (ARRAY['pending'::text, 'sending'::text, 'delivered'::text, 'failed'::text])))
+  constraint a_delivery_message_is_bounded CHECK ((length(message) <= 4000))
+  constraint a_settled_delivery_has_a_time CHECK (((settled_at IS NOT NULL) = (state = ANY (ARRAY['delivered'::text, 'failed'::text]))))
+  constraint webhook_delivery_pkey PRIMARY KEY (id)
+  CREATE INDEX webhook_delivery_due ON public.webhook_delivery USING btree (tenant_id, next_attempt_at) WHERE (settled_at IS NULL)
+  CREATE INDEX webhook_delivery_of_endpoint ON public.webhook_delivery USING btree (endpoint_id, id DESC)
+  CREATE UNIQUE INDEX webhook_delivery_once ON public.webhook_delivery USING btree (endpoint_id, type, run_id, n)
+  CREATE INDEX webhook_delivery_open ON public.webhook_delivery USING btree (next_attempt_at) WHERE (settled_at IS NULL)
+  CREATE UNIQUE INDEX webhook_delivery_pkey ON public.webhook_delivery USING btree (id)
+
+sequence webhook_delivery_id_seq as bigint start 1 increment 1 cache 1
+
+table webhook_endpoint with (fillfactor=70)
+  column id uuid not null
+  column tenant_id uuid not null
+  column url text not null
+  column description text
+  column events text[] not null
+  column schedule_ids uuid[]
+  column late_after_ms integer not null default 60000
+  column status text not null default 'enabled'::text
+  column disabled_at timestamp with time zone
+  column disabled_reason text
+  column failures integer not null default 0
+  column failing_since timestamp with time zone
+  column last_delivered_at timestamp with time zone
+  column created_at timestamp with time zone not null
+  column created_by text not null
+  constraint a_disabled_webhook_says_why CHECK (((status = 'disabled'::text) = ((disabled_at IS NOT NULL) AND (disabled_reason IS NOT NULL))))
+  constraint a_webhook_hears_of_something CHECK ((cardinality(events) > 0))
+  constraint a_webhook_is_in_a_known_status CHECK ((status = ANY (ARRAY['enabled'::text, 'disabled'::text])))
+  constraint failures_have_a_beginning CHECK (((failures > 0) = (failing_since IS NOT NULL)))
+  constraint lateness_takes_time CHECK ((late_after_ms >= 1000))
+  constraint webhook_endpoint_pkey PRIMARY KEY (id)
+  constraint webhook_endpoint_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id) ON DELETE CASCADE
+  CREATE INDEX webhook_endpoint_of_tenant ON public.webhook_endpoint USING btree (tenant_id, id DESC)
+  CREATE UNIQUE INDEX webhook_endpoint_pkey ON public.webhook_endpoint USING btree (id)
+  CREATE INDEX webhook_endpoint_told ON public.webhook_endpoint USING btree (tenant_id) WHERE (status = 'enabled'::text)
+
 table worker
   column id uuid not null
   column name text not null
@@ -730,5 +860,11 @@ table worker
   column started_at timestamp with time zone not null
   column seen_at timestamp with time zone not null
   column stopping boolean not null default false
+  column blocked_at timestamp with time zone
+  column blocked_ms integer
+  column tenant_id uuid
+  column jobs text[]
+  column concurrency integer
   constraint worker_pkey PRIMARY KEY (id)
+  CREATE INDEX worker_of_tenant ON public.worker USING btree (tenant_id) WHERE (tenant_id IS NOT NULL)
   CREATE UNIQUE INDEX worker_pkey ON public.worker USING btree (id)

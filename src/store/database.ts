@@ -3,6 +3,7 @@ import type { Clock, Instant } from "../kernel/clock.ts";
 import { messageOf, operatorError, outcomeUnknown, PunctualError } from "../kernel/errors.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Origin } from "../kernel/origin.ts";
+import { createTurns, type Turns } from "../kernel/turns.ts";
 import { type ArrayType, columnsTogether, declaredArrays } from "./arrays.ts";
 import { atOnce, queryWith } from "./round-trips.ts";
 import { isConnectionLoss } from "./sql-errors.ts";
@@ -54,6 +55,8 @@ export type TransactionOptions = {
 export type Reads = Pick<Database, "query" | "queryWithin" | "transact">;
 
 export type Database = Queryable & {
+  /** For callers who share its connections with others: half of them at most are one line's. */
+  readonly turns: Turns;
   /** Reads, each in a transaction that begins with `enter`: settings that are local to it. */
   within(enter: string): Reads;
   transact<T>(options: TransactionOptions, work: (tx: Transaction) => Promise<T>): Promise<T>;
@@ -173,6 +176,8 @@ export function createDatabase(options: {
   }
 
   const database: Database = {
+    turns: createTurns(Math.max(1, Math.floor(options.maxConnections / 2))),
+
     query<Row>(statement: Statement, values: readonly unknown[] = []) {
       return alone((client) => queryWith<Row>(client, statement, values));
     },

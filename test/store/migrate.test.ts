@@ -4,6 +4,7 @@ import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ENDED_STATES, HELD_BY, LANES, LIVE_STATES, SCHEDULE_STATUSES, TRIGGERS } from "../../src/domain/states.ts";
+import { DELIVERY_STATES, ENDPOINT_STATUSES } from "../../src/domain/webhooks/events.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { bucketOf, instantOf, mintId } from "../../src/kernel/ids.ts";
 import { silentLog } from "../../src/kernel/log.ts";
@@ -105,9 +106,15 @@ test("a migrator that died leaves no lock behind", async () => {
     const directory = migrationsWith({ "9002_more.sql": migration("create table more ()") });
     const waiting = migrateToLatest(url, { directory });
     await expect
-      .poll(() => query("select count(*)::int as waiting from pg_locks where locktype = 'advisory' and not granted"))
+      .poll(() =>
+        query(
+          "select count(*)::int as waiting from pg_locks where locktype = 'advisory' and not granted and database = (select oid from pg_database where datname = current_database())",
+        ),
+      )
       .toEqual([{ waiting: 1 }]);
-    await query("select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted");
+    await query(
+      "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted and database = (select oid from pg_database where datname = current_database())",
+    );
     expect(await waiting).toEqual({ applied: ["9002_more"] });
   });
 });
@@ -214,6 +221,8 @@ test.each<[string, string, string, readonly (string | number)[]]>([
   ["live_run", "a_lane_is_strict_normal_or_late", "lane", Object.values(LANES)],
   ["outbox", "an_outbox_lane_is_known", "lane", Object.values(LANES)],
   ["schedule", "a_schedule_has_a_known_status", "status", SCHEDULE_STATUSES],
+  ["webhook_endpoint", "a_webhook_is_in_a_known_status", "status", ENDPOINT_STATUSES],
+  ["webhook_delivery", "a_delivery_is_in_a_known_state", "state", DELIVERY_STATES],
 ])("%s: %s allows what the domain knows, and nothing else", async (table, name, column, words) => {
   const { rows } = await client.query<{ definition: string }>(
     `select pg_get_constraintdef(oid) as definition from pg_constraint where conrelid = $1::regclass and conname = $2`,
@@ -231,6 +240,10 @@ const WITHOUT_BUCKET: Record<string, string> = {
   recovery: "control plane",
   tenant: "control plane",
   api_key: "control plane",
+  signing_key: "control plane",
+  webhook_endpoint: "control plane",
+  email_template: "control plane",
+  webhook_delivery: "belongs to the shard, like the transactions it tells of",
   quota: "control plane",
   tenant_quota: "control plane",
   tenant_day: "belongs to the shard, like the transactions it counts",

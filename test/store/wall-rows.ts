@@ -43,6 +43,7 @@ export async function sow(admin: pg.Pool, tenantId: string, scheduleId: string, 
         },
       ],
       ["attempt", { scheduled_at: AT, run_id: runId, n: 1, claim_id: id(3), fence: 1, worker: "w", started_at: AT }],
+      ["attempt_log", { run_id: runId, attempt: 1, n: 1, object_id: id(4), at_byte: 0, size: 1, written_at: AT }],
       [
         "live_run",
         {
@@ -128,6 +129,40 @@ export async function sow(admin: pg.Pool, tenantId: string, scheduleId: string, 
         },
       ],
       ["tenant_quota", { tenant_id: tenantId, api_burst: 1 }],
+      [
+        "worker",
+        { id: id(7), tenant_id: tenantId, name: `w${seed}`, slots: {}, version: "", started_at: AT, seen_at: AT },
+      ],
+      ["signing_key", { id: id(8), tenant_id: tenantId, label: "", sealed: "", created_at: AT, created_by: "test" }],
+      [
+        "email_template",
+        { tenant_id: tenantId, name: "monthly", subject: "", text: "", updated_at: AT, updated_by: "test" },
+      ],
+      [
+        "webhook_endpoint",
+        {
+          id: id(9),
+          tenant_id: tenantId,
+          url: "https://example.com",
+          events: ["run.failed"],
+          created_at: AT,
+          created_by: "test",
+        },
+      ],
+      [
+        "webhook_delivery",
+        {
+          endpoint_id: id(9),
+          tenant_id: tenantId,
+          type: "run.failed",
+          run_id: runId,
+          n: 1,
+          facts: {},
+          occurred_at: AT,
+          next_attempt_at: AT,
+          budget_from: AT,
+        },
+      ],
       ["tenant_day", { tenant_id: tenantId, day: "2026-01-01", requested_runs: 1 }],
     ];
     for (const [table, row] of rows) {

@@ -27,7 +27,8 @@ export const OF_HISTORY = [
     `select o.id, o.run_id from object o
        left join run r on r.scheduled_at = instant_of(o.run_id) and r.id = o.run_id
                       and r.scheduled_at >= $1 and r.scheduled_at <= $2
-      where o.run_id >= $3 and o.run_id < $4 and o.state = 'referenced' and r.result_object is distinct from o.id`,
+      where o.run_id >= $3 and o.run_id < $4 and o.state = 'referenced' and o.kind = 'output'
+        and r.result_object is distinct from o.id`,
   ),
   ofRuns(
     "fences-of-run",

@@ -9,8 +9,10 @@ import { isStorable } from "../values.ts";
 
 const CAPACITY = sql(
   "read_capacity",
-  `select coalesce(sum((w.slots -> $2 ->> 'slots')::int), 0)::int as slots,
-          max((w.slots -> $2 ->> 'p95Ms')::float8) as "workersP95Ms",
+  `select coalesce(sum(case when $2 <> 'remote' then (w.slots -> $2 ->> 'slots')::int
+                            when w.tenant_id = $1 then w.concurrency end), 0)::int as slots,
+          max(case when $2 <> 'remote' then (w.slots -> $2 ->> 'p95Ms')::float8
+                   when w.tenant_id = $1 then 0 end) as "workersP95Ms",
           case (select status from tenant where id = $1) when 'suspended' then 0
                else (select max_running from quota where tenant_id = $1 and class = $2) end as "maxRunning",
           (select start_rate_per_second from quota where tenant_id = $1 and class = $2) as "startRatePerSecond"
@@ -19,7 +21,7 @@ const CAPACITY = sql(
 );
 
 export type Capacity = {
-  /** Of the class, over all live workers. */
+  /** Of the class, over all live workers; remote runs are for the tenant's own. */
   slots: number;
   /** The slowest worker's 95th percentile (ms); 0 where it has seen nothing, null where no worker is alive. */
   workersP95Ms: number | null;

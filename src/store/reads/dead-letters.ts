@@ -1,4 +1,5 @@
 import type { LetterFilter, LetterState, Resolution } from "../../domain/dead-letters.ts";
+import type { Job } from "../../domain/jobs/job.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import { PunctualError } from "../../kernel/errors.ts";
 import { instantOf, type Uuid } from "../../kernel/ids.ts";
@@ -24,14 +25,23 @@ export type LetterView = {
   resolvedBy: string | null;
   /** How often the run was replayed so far. */
   replays: number;
+  /** null: its history was removed. */
+  job: Job | null;
 };
+
+/** Of the run with that id and instant. */
+const jobOf = (id: string, scheduledAt: string) =>
+  `(select coalesce((r.job -> 'job')::json, r.job::json, v.definition -> 'job')
+      from run r left join schedule_revision v on v.schedule_id = r.schedule_id and v.revision = r.revision
+     where r.scheduled_at = ${scheduledAt} and r.id = ${id})`;
 
 const COLUMNS = `d.run_id as "runId", d.schedule_id as "scheduleId", d.scheduled_at as "scheduledAt", d.class,
   coalesce(d.resolution, 'open') as state, d.reason, d.fingerprint, d.attempts,
   case when d.error_code is not null or d.error_message is not null
        then jsonb_build_object('code', coalesce(d.error_code, d.reason), 'message', coalesce(d.error_message, '')) end as error,
   d.created_at as "failedAt", d.resolved_at as "resolvedAt", d.resolved_by as "resolvedBy",
-  (select count(*)::int from dead_letter_resolution o where o.run_id = d.run_id and o.resolution = 'replayed') as replays`;
+  (select count(*)::int from dead_letter_resolution o where o.run_id = d.run_id and o.resolution = 'replayed') as replays,
+  ${jobOf("d.run_id", "d.scheduled_at")} as job`;
 
 const FIND = sql(
   "read_letters",
@@ -148,12 +158,13 @@ export type LetterGroup = {
   lastAt: Instant;
   /** The latest of them. */
   runId: Uuid;
+  job: Job | null;
   reason: string;
   error: { code: string; message: string } | null;
 };
 
 const LOOKED = (scope: string) => `looked as (
-   select d.run_id, d.schedule_id, d.class, d.reason, d.fingerprint, d.error_code, d.error_message, d.created_at
+   select d.run_id, d.scheduled_at, d.schedule_id, d.class, d.reason, d.fingerprint, d.error_code, d.error_message, d.created_at
      from dead_letter d
     where d.tenant_id = $1 ${scope} and d.resolved_at is null
       and d.created_at >= $2::timestamptz and d.created_at < $3::timestamptz
@@ -162,10 +173,11 @@ const groupsOf = (name: string, scope: string) =>
   sql(
     name,
     `with ${LOOKED(scope)}
-     select (select count(*)::int from looked) as looked, g.* from (
+     select (select count(*)::int from looked) as looked, g.*, ${jobOf('g."runId"', 'g."scheduledAt"')} as job from (
        select fingerprint, count(*)::int as count, count(distinct schedule_id)::int as schedules,
               min(created_at) as "firstAt", max(created_at) as "lastAt",
               (array_agg(run_id order by created_at desc, run_id desc))[1] as "runId",
+              (array_agg(scheduled_at order by created_at desc, run_id desc))[1] as "scheduledAt",
               (array_agg(reason order by created_at desc, run_id desc))[1] as reason,
               (array_agg(case when error_code is not null or error_message is not null
                               then jsonb_build_object('code', coalesce(error_code, reason), 'message', coalesce(error_message, '')) end

@@ -1,3 +1,4 @@
+import type { OutboundRules } from "../../domain/outbound/rules.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import { type Queryable, sql } from "../database.ts";
@@ -9,6 +10,8 @@ export type ApiKeyRow = {
   tenantStatus: string;
   /** Names of the job types that the tenant may use; null: all. */
   allowedJobs: readonly string[] | null;
+  /** Where the tenant's calls may lead; null: wherever anybody's may. */
+  outbound: OutboundRules | null;
   prefix: string;
   secretHash: Buffer;
   role: "admin" | "owner" | "operator" | "viewer" | "worker";
@@ -32,7 +35,7 @@ export type ApiKeyView = Pick<
 const FIND_API_KEY = sql(
   "find_api_key",
   `select k.id, k.tenant_id as "tenantId", t.name as "tenantName", t.status as "tenantStatus",
-          to_jsonb(t.allowed_jobs) as "allowedJobs", k.prefix, k.secret_hash as "secretHash", k.role, k.label,
+          to_jsonb(t.allowed_jobs) as "allowedJobs", t.outbound, k.prefix, k.secret_hash as "secretHash", k.role, k.label,
           k.expires_at as "expiresAt", k.revoked_at as "revokedAt", k.last_used_at as "lastUsedAt"
    from api_key k join tenant t on t.id = k.tenant_id
    where k.prefix = $1`,

@@ -1,4 +1,5 @@
-import type { Job, Payload, ResourceClass } from "../../domain/definition.ts";
+import type { Payload, ResourceClass } from "../../domain/definition.ts";
+import type { Job } from "../../domain/jobs/job.ts";
 import type { HeldBy, RunState, SkipReason, Trigger } from "../../domain/states.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import { instantOf, type Uuid } from "../../kernel/ids.ts";
@@ -77,6 +78,10 @@ export type AttemptView = {
   error: { code: string; message: string } | null;
   detachedAt: Instant | null;
   adoptedBy: string | null;
+  /** As the job last said it, in JSON. */
+  progress: unknown;
+  /** Bytes of its log so far, those that are not kept included; null: it has said nothing. */
+  logBytes: number | null;
 };
 
 const LIST_ATTEMPTS = sql(
@@ -88,7 +93,8 @@ const LIST_ATTEMPTS = sql(
                then jsonb_build_object('code', coalesce(a.error_code, 'failed'), 'message', coalesce(a.error_message, ''))
                when r.state <> 'open' and a.n = r.attempts and r.error_message is not null
                then jsonb_build_object('code', coalesce(r.error_code, 'failed'), 'message', r.error_message) end as error,
-          a.detached_at as "detachedAt", a.adopted_by as "adoptedBy"
+          a.detached_at as "detachedAt", a.adopted_by as "adoptedBy", a.progress,
+          (select (max(l.at_byte + l.size))::float8 from attempt_log l where l.run_id = a.run_id and l.attempt = a.n) as "logBytes"
      from attempt a join run r on r.scheduled_at = a.scheduled_at and r.id = a.run_id
     where a.scheduled_at = $3::timestamptz and a.run_id = $2 and r.tenant_id = $1
     order by a.n`,

@@ -51,6 +51,14 @@ const LIST = sql(
     order by s.id desc limit $3`,
 );
 
+const FIND_IDS = sql(
+  "read_schedule_ids",
+  `select id, null as key from schedule where tenant_id = $1 and id = any($2::uuid[])
+    union all
+   select id, key from schedule
+    where tenant_id = $1 and key = any($3::text[]) and key is not null and status <> 'deleted'`,
+);
+
 type Row = Omit<ScheduleView, "fault"> & { faultMessage: string | null; faultRetryAt: Instant | null };
 
 function toView({ faultMessage, faultRetryAt, ...row }: Row): ScheduleView {
@@ -64,6 +72,19 @@ export async function findSchedule(db: Queryable, tenantId: Uuid, scheduleId: Uu
 
 export async function findScheduleByKey(db: Queryable, tenantId: Uuid, key: string): Promise<ScheduleView | undefined> {
   return (await db.query<Row>(FIND_BY_KEY, [tenantId, key])).map(toView)[0];
+}
+
+/** Which of these are there: deleted ones by id alone, and none of another tenant. */
+export async function findScheduleIds(
+  db: Queryable,
+  tenantId: Uuid,
+  { ids, keys }: { ids: readonly Uuid[]; keys: readonly string[] },
+): Promise<{ ids: ReadonlySet<Uuid>; byKey: ReadonlyMap<string, Uuid> }> {
+  const rows = await db.query<{ id: Uuid; key: string | null }>(FIND_IDS, [tenantId, ids, keys]);
+  return {
+    ids: new Set(rows.flatMap((row) => (row.key === null ? [row.id] : []))),
+    byKey: new Map(rows.flatMap((row) => (row.key === null ? [] : [[row.key, row.id] as const]))),
+  };
 }
 
 /** Newest first; `afterId` is the last id of the page before. Deleted ones only when asked for by status. */

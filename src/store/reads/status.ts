@@ -29,7 +29,7 @@ export type Backlog = {
   now: Instant;
   /** Due instant of the cursor that is furthest behind; null when none is due. */
   oldestDueAt: Instant | null;
-  /** When the oldest row that waits to be published became available, of tenants that are not suspended; null when none waits. */
+  /** When the oldest row that waits to be published became available, of tenants that are not suspended; null when none waits. Rows of class remote wait for workers that are not ours. */
   oldestUnpublishedAt: Instant | null;
 };
 
@@ -41,7 +41,7 @@ const BACKLOG = sql(
           (select next_due_at from schedule_cursor
             where next_due_at <= statement_timestamp() order by next_due_at limit 1) as "oldestDueAt",
           (select min(available_at) from outbox
-            where published_at is null and kind = 'run' and available_at <= statement_timestamp()
+            where published_at is null and kind = 'run' and class <> 'remote' and available_at <= statement_timestamp()
               and tenant_id <> all (array(select id from tenant where status = 'suspended'))) as "oldestUnpublishedAt"`,
 );
 

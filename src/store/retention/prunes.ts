@@ -64,6 +64,7 @@ const PRUNES: readonly { table: string; statement: Statement; limit: keyof Limit
     ),
     limit: "floorAt",
   },
+  { table: "attempt_log", statement: ofRuns("attempt_log", "run_id, attempt, n", "true"), limit: "floorAt" },
   { table: "object", statement: ofRuns("object", "id", "state = 'deleted'"), limit: "floorAt" },
   {
     table: "request_key",
@@ -75,6 +76,17 @@ const PRUNES: readonly { table: string; statement: Statement; limit: keyof Limit
     limit: "keysBefore",
   },
   { table: "operation", statement: byAge("operation", "finished_at"), limit: "endedBefore" },
+  // By what was told and not by when that was settled: else those that a person has sent again would stand before all others.
+  {
+    table: "webhook_delivery",
+    statement: prune(
+      "webhook_delivery",
+      "id",
+      `select id from (select id, occurred_at from webhook_delivery where settled_at is not null order by id limit $2) old
+        where occurred_at < $1::timestamptz`,
+    ),
+    limit: "endedBefore",
+  },
 ];
 
 // The trigger that keeps events from being deleted lets through who says so, for his transaction.

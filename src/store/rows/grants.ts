@@ -6,6 +6,7 @@ import { located } from "../located.ts";
 import { instantText } from "../values.ts";
 import { countStarts } from "./rollups.ts";
 import { LIVE_COLUMNS, type LiveRun } from "./runs/live-runs.ts";
+import { tellLateStarts } from "./webhooks/births.ts";
 
 type Granted = { runId: Uuid; scheduledAt: Instant; attempt: number; fence: Fence; deadlineAt: Instant };
 /** A running run with the start of its present attempt (`started_at` is that of its first). */
@@ -20,7 +21,8 @@ const START = sql(
           lease_until = least($7, g.deadline_at), last_heartbeat_at = $8, deadline_at = g.deadline_at, started_at = coalesce(l.started_at, $8)
      from ${located("live_run", "$1::uuid[], $2::int[], $3::bigint[], $4::timestamptz[]", "id, attempt, fence, deadline_at")} g
     where l.ctid = g.place
-   returning l.tenant_id, l.class, l.held_by, l.started_at, l.due_at, l.admitted_at)
+   returning l.id, l.scheduled_at, l.schedule_id, l.tenant_id, l.class, l.revision, l.due_at, l.admitted_at, l.started_at, l.held_by),
+   late as (${tellLateStarts("running", "$8")})
    ${countStarts("running", "$8")}`,
 );
 const INSERT_ATTEMPTS = sql(
@@ -29,13 +31,12 @@ const INSERT_ATTEMPTS = sql(
    select scheduled_at, run_id, n, $5, fence, $6, $7
      from unnest($1::timestamptz[], $2::uuid[], $3::int[], $4::bigint[]) as g (scheduled_at, run_id, n, fence)`,
 );
-const READ_OF_CLAIM = sql(
-  "grants_read_of_claim",
-  `select ${LIVE_COLUMNS},
+const OF_CLAIM = `select ${LIVE_COLUMNS},
           (select a.started_at from attempt a
             where a.scheduled_at = l.scheduled_at and a.run_id = l.id and a.n = l.attempt) as attempt_started_at
-     from live_run l where claim_id = $1 and worker = $2 and state = 'running' order by fence`,
-);
+     from live_run l where claim_id = $1 and worker = $2 and state = 'running'`;
+const READ_OF_CLAIM = sql("grants_read_of_claim", `${OF_CLAIM} order by fence`);
+const READ_IN_LANE = sql("grants_read_in_lane", `${OF_CLAIM} and tenant_id = $3 and class = $4 order by fence`);
 
 export async function startLiveRuns(
   tx: Queryable,
@@ -72,4 +73,13 @@ export async function insertAttempts(tx: Queryable, grants: readonly Granted[], 
  */
 export function readGrantsOf(tx: Queryable, claim: Pick<Claim, "claimId" | "worker">): Promise<SavedGrant[]> {
   return tx.query<SavedGrant>(READ_OF_CLAIM, [claim.claimId, claim.worker]);
+}
+
+/** The same in one lane, whose open runs have an index. */
+export function readGrantsInLane(
+  tx: Queryable,
+  claim: Pick<Claim, "claimId" | "worker">,
+  lane: { tenantId: Uuid; class: string },
+): Promise<SavedGrant[]> {
+  return tx.query<SavedGrant>(READ_IN_LANE, [claim.claimId, claim.worker, lane.tenantId, lane.class]);
 }

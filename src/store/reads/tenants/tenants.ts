@@ -1,3 +1,4 @@
+import type { OutboundRules } from "../../../domain/outbound/rules.ts";
 import type { Instant } from "../../../kernel/clock.ts";
 import { readId, type Uuid } from "../../../kernel/ids.ts";
 import { storableText } from "../../../kernel/storable.ts";
@@ -12,13 +13,15 @@ export type TenantView = {
   status: TenantStatus;
   /** Names of the job types it may use; null: all. */
   allowedJobs: readonly string[] | null;
+  /** Where its calls may lead; null: wherever anybody's may. */
+  outbound: OutboundRules | null;
   createdAt: Instant;
 };
 
 /** Of names, in UTF-16 units; the API takes none that is longer. */
 export const LONGEST_NAME = 200;
 
-const VIEW = `id, name, status, to_jsonb(allowed_jobs) as "allowedJobs", created_at as "createdAt"`;
+const VIEW = `id, name, status, to_jsonb(allowed_jobs) as "allowedJobs", outbound, created_at as "createdAt"`;
 const FIND = sql("read_tenant", `select ${VIEW} from tenant where id = $1`);
 const FIND_BY_NAME = sql("read_tenant_by_name", `select ${VIEW} from tenant where name = $1`);
 const LIST = sql(

@@ -28,6 +28,10 @@ export type Opening = {
 export const OPENINGS: Readonly<Record<string, Opening>> = {
   tenant: { rows: own("id") },
   api_key: { rows: own("tenant_id"), hidden: ["secret_hash"] },
+  signing_key: { rows: own("tenant_id"), hidden: ["sealed"] },
+  email_template: { rows: own("tenant_id") },
+  webhook_endpoint: { rows: own("tenant_id") },
+  webhook_delivery: { rows: own("tenant_id") },
   quota: { rows: own("tenant_id") },
   tenant_quota: { rows: own("tenant_id") },
   tenant_day: { rows: own("tenant_id") },
@@ -42,6 +46,7 @@ export const OPENINGS: Readonly<Record<string, Opening>> = {
   skip_range: { rows: own("tenant_id") },
   run: { rows: own("tenant_id") },
   attempt: { rows: ofRun("attempt.scheduled_at") },
+  attempt_log: { rows: ofRun("instant_of(run_id)") },
   live_run: { rows: own("tenant_id") },
   usage: { rows: own("tenant_id") },
   object: { rows: own("tenant_id") },
@@ -53,5 +58,6 @@ export const OPENINGS: Readonly<Record<string, Opening>> = {
   operation: { rows: own("tenant_id") },
   rollup: { rows: own("tenant_id") },
   history_floor: { why: "one instant, the same for everybody" },
-  worker: { why: "slots and durations of the installation's workers, by which what a schedule may expect is quoted" },
+  // Ours are everybody's: by their slots and durations is quoted what a schedule may expect.
+  worker: { rows: `tenant_id is null or ${own("tenant_id")}` },
 };

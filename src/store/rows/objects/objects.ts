@@ -32,6 +32,11 @@ const LOCK_UNUSED = sql(
     where run_id = $1 and fence = $2 and name = $3 and state in ('granted', 'staged')
     order by id limit 1 for update`,
 );
+const COUNT_OUTPUTS = sql(
+  "objects_count_outputs",
+  `select count(*)::int as n
+     from (select from object where run_id = $1 and fence = $2 and kind = 'output' limit $3) o`,
+);
 const REFERENCE = sql(
   "objects_reference",
   "update object set state = 'referenced', referenced_at = $2 where id = any($1::uuid[])",
@@ -58,6 +63,11 @@ export async function lockUnused(
   of: { runId: Uuid; fence: Fence; name: string },
 ): Promise<ObjectRow | undefined> {
   return (await tx.query<ObjectRow>(LOCK_UNUSED, [of.runId, of.fence, of.name]))[0];
+}
+
+/** How many outputs an attempt was granted, `most` at most. */
+export async function countOutputs(tx: Queryable, of: { runId: Uuid; fence: Fence }, most: number): Promise<number> {
+  return (await tx.query<{ n: number }>(COUNT_OUTPUTS, [of.runId, of.fence, most]))[0]!.n;
 }
 
 export async function referenceObjects(tx: Queryable, ids: readonly Uuid[], nowAt: Instant): Promise<void> {

@@ -4,6 +4,7 @@ import type { Uuid } from "../../../kernel/ids.ts";
 import { type Queryable, sql } from "../../database.ts";
 import { instantText } from "../../values.ts";
 import { countEnds } from "../rollups.ts";
+import { END_COLUMNS, tellEnds } from "../webhooks/births.ts";
 
 /** Work and payload of a run that do not stand in a revision; both null for an ordinary run of a schedule. */
 export type OwnWork = { job: unknown; payload: unknown };
@@ -45,7 +46,8 @@ const INSERT_SKIPS = sql(
                  $7::timestamptz[], $8::int[], $9::text[], $10::text[])
        as r (id, scheduled_at, schedule_id, tenant_id, class, due_at, prev_scheduled_at, revision, trigger, reason)
    on conflict (scheduled_at, id) do nothing
-   returning tenant_id, class, state)
+   returning ${END_COLUMNS}),
+   told as (${tellEnds("skips", "$11")})
    ${countEnds("skips", "$11")}`,
 );
 const INSERT_RANGES = sql(

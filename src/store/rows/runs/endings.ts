@@ -6,6 +6,7 @@ import { instantOf, type Uuid } from "../../../kernel/ids.ts";
 import { type Queryable, sql } from "../../database.ts";
 import { instantText } from "../../values.ts";
 import { countEnds } from "../rollups.ts";
+import { endColumnsOf, tellEnds, tellLetters } from "../webhooks/births.ts";
 
 /** How a run ends: one update of its history row, and its live row goes. */
 export type Ending = {
@@ -44,14 +45,16 @@ const END = sql(
        as e (id, scheduled_at, state, attempts, started_at, fence, skip_reason, cancel_requested_at, error_code,
              error_message, object_id, uri, version, sha256, size, media_type)
     where r.scheduled_at = e.scheduled_at and r.id = e.id and r.state = 'open'
-   returning r.tenant_id, r.class, r.state),
+   returning ${endColumnsOf("r")}),
+   told as (${tellEnds("ended", "$17")}),
    counted as (${countEnds("ended", "$17")})
    select count(*)::int as count from ended`,
 );
 const DELETE_LIVE = sql("endings_delete_live", "delete from live_run where id = any($1::uuid[])");
 const DEAD_LETTERS = sql(
   "endings_insert_dead_letters",
-  `insert into dead_letter (run_id, scheduled_at, tenant_id, schedule_id, class, reason, fingerprint, attempts,
+  `with letters as (
+   insert into dead_letter (run_id, scheduled_at, tenant_id, schedule_id, class, reason, fingerprint, attempts,
                             error_code, error_message, created_at)
    select run_id, scheduled_at, tenant_id, schedule_id, class, reason, fingerprint, attempts, error_code, error_message, $11
      from unnest($1::uuid[], $2::timestamptz[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::int[],
@@ -60,7 +63,14 @@ const DEAD_LETTERS = sql(
    on conflict (run_id) do update
       set reason = excluded.reason, fingerprint = excluded.fingerprint, attempts = excluded.attempts,
           error_code = excluded.error_code, error_message = excluded.error_message, created_at = excluded.created_at,
-          resolved_at = null, resolution = null, resolved_by = null`,
+          resolved_at = null, resolution = null, resolved_by = null
+   returning run_id, scheduled_at, tenant_id, reason, fingerprint),
+   given_up as (
+   select ${endColumnsOf("r")}, l.reason, l.fingerprint
+     from letters l
+    cross join lateral (select from webhook_endpoint w where w.tenant_id = l.tenant_id and w.status = 'enabled' limit 1) w
+     join run r on r.scheduled_at = l.scheduled_at and r.id = l.run_id)
+   ${tellLetters("given_up", "$11")}`,
 );
 const CLOSE_ATTEMPTS = sql(
   "endings_close_attempts",
