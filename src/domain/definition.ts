@@ -1,24 +1,13 @@
 import { z } from "zod";
 import { calendarUsesSchema } from "./calendar/definition.ts";
 import { effectsSchema } from "./effects/definition.ts";
+import { jobSchema } from "./jobs/job.ts";
 import { ruleSchema } from "./recurrence/rule.ts";
 
 /** What a schedule is made of; one immutable copy per revision. All durations are whole milliseconds. */
 
 const ms = (min: number, max: number) => z.int().min(min).max(max);
 const DAY_MS = 86_400_000;
-
-export const jobSchema = z
-  .strictObject({
-    kind: z.enum(["function"]),
-    name: z
-      .string()
-      .regex(/^[a-z0-9][a-z0-9._-]{0,99}$/)
-      .describe("Name of a registered job, e.g. report.run-summary"),
-    version: z.int().min(1).max(1_000_000).default(1),
-  })
-  .describe("The work itself: a kind and what that kind needs");
-export type Job = z.infer<typeof jobSchema>;
 
 export const overlapSchema = z
   .discriminatedUnion("policy", [
@@ -56,10 +45,15 @@ export const retrySchema = z
   .describe("Transient failures are tried again with exponential back-off and full jitter");
 export type Retry = z.infer<typeof retrySchema>;
 
-/** Resource classes: separate pools, so that short work never waits behind long work. */
-export const CLASSES = ["short", "long", "memory"] as const;
+/**
+ * Resource classes: separate pools, so that short work never waits behind long work. What tenants' own workers do is `remote`,
+ * whatever it needs: it takes none of our slots.
+ */
+export const CLASSES = ["short", "long", "memory", "remote"] as const;
 export const classSchema = z.enum(CLASSES);
 export type ResourceClass = z.infer<typeof classSchema>;
+/** Classes whose work is done by workers of ours. */
+export const OWN_CLASSES = ["short", "long", "memory"] as const satisfies readonly ResourceClass[];
 
 /** Longest attempt of ordinary work; what is longer belongs in a class of its own, with a limit that is configured. */
 export const SHORT_ATTEMPT_LIMIT_MS = 15 * 60_000;
@@ -67,6 +61,7 @@ export const DEFAULT_ATTEMPT_LIMIT_MS: Readonly<Record<ResourceClass, number>> =
   short: SHORT_ATTEMPT_LIMIT_MS,
   long: DAY_MS,
   memory: 6 * 3_600_000,
+  remote: DAY_MS,
 };
 
 /** What a run needs to know of its schedule: also the definition of an ad hoc run. */
@@ -82,6 +77,11 @@ export const workSchema = z.strictObject({
   effects: effectsSchema.optional(),
 });
 export type Work = z.infer<typeof workSchema>;
+
+/** Work in the class it belongs to, whatever was said: what tenants' own workers do needs none of our slots. */
+export function inItsClass<W extends Pick<Work, "job" | "class">>(work: W): W {
+  return work.job.kind === "remote" ? { ...work, class: "remote" } : work;
+}
 
 export const definitionSchema = workSchema.extend({
   rule: ruleSchema,

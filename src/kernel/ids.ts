@@ -18,7 +18,7 @@ export type Uuid = string;
 export const NIL_ID: Uuid = "00000000-0000-0000-0000-000000000000";
 
 export const BUCKETS = 1024;
-export type IdKind = "sch" | "run" | "ten" | "key" | "wrk" | "obj" | "op" | "req" | "clm" | "eff";
+export type IdKind = "sch" | "run" | "ten" | "key" | "wrk" | "obj" | "op" | "req" | "clm" | "eff" | "sgk" | "whk";
 
 function assemble(at: Instant, bucket: number, tail: Uint8Array): Uuid {
   if (!Number.isInteger(at) || at < 0 || at >= 2 ** 48) {

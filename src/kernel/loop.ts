@@ -1,5 +1,5 @@
 import type { Clock, Instant } from "./clock.ts";
-import { messageOf } from "./errors.ts";
+import { messageOf, PunctualError } from "./errors.ts";
 import type { Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
 import type { Service } from "./service.ts";
@@ -22,12 +22,27 @@ export type LoopService = Service & {
   wake(): void;
 };
 
+/** A pass that fails again as it did before says so once in this time. */
+const SAY_AGAIN_MS = 300_000;
+
 /** Runs a pass over and over: at once while there is more, else naps, longer and longer while nothing is found. */
 export function createLoop(page: Pass, deps: { clock: Clock; log: Log; metrics: Metrics }): LoopService {
   const stopping = new AbortController();
   let running: Promise<void> | undefined;
   let nap: AbortController | undefined;
   let woken = false;
+  let said: { reason: string; atMs: number } | undefined;
+
+  function complain(error: unknown): void {
+    const reason = messageOf(error);
+    const nowMs = deps.clock.monotonic();
+    if (said?.reason === reason && nowMs - said.atMs < SAY_AGAIN_MS) return;
+    said = { reason, atMs: nowMs };
+    // What an operator has to mend is not in our code: a stack says nothing of it.
+    const isOperators = error instanceof PunctualError && error.actor === "operator";
+    const fields = isOperators ? { loop: page.name, reason } : { loop: page.name, err: error, reason };
+    deps.log.error(fields, "a pass failed, the loop goes on");
+  }
 
   async function run(): Promise<void> {
     let napMs = page.everyMs;
@@ -38,10 +53,11 @@ export function createLoop(page: Pass, deps: { clock: Clock; log: Log; metrics: 
       try {
         result = await page.pass(stopping.signal);
         deps.metrics.passes.inc({ loop: page.name, outcome: result.did > 0 ? "worked" : "idle" });
+        said = undefined;
         napMs = result.did > 0 ? page.everyMs : Math.min(page.idleMs, napMs * 2);
       } catch (error) {
         deps.metrics.passes.inc({ loop: page.name, outcome: "failed" });
-        deps.log.error({ loop: page.name, err: error, reason: messageOf(error) }, "a pass failed, the loop goes on");
+        complain(error);
         napMs = Math.min(page.idleMs, Math.max(napMs, 250) * 2);
       }
       deps.metrics.passSeconds.observe({ loop: page.name }, (deps.clock.monotonic() - startedAt) / 1000);

@@ -1,4 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { containerMetrics } from "./container-metrics.ts";
+import { webhookMetrics } from "./webhook-metrics.ts";
 
 /**
  * Every metric of Punctual, in one place; docs/metrics.md is compared with it by a test.
@@ -158,6 +160,7 @@ export function createMetrics() {
       labelNames: ["kind"] as const,
       registers,
     }),
+    ...webhookMetrics(registers, VERB_BUCKETS),
     objectsDeleted: new Counter({
       name: "punctual_objects_deleted_total",
       help: "Objects whose bytes were deleted: orphan, expired, again, stray, broken-upload",
@@ -178,6 +181,34 @@ export function createMetrics() {
     objectsUnknown: new Gauge({
       name: "punctual_objects_of_unknown_runs",
       help: "Objects in the store of runs that this database does not know, by the last look; they are left alone",
+      registers,
+    }),
+    blocked: new Counter({
+      name: "punctual_event_loop_blocked_total",
+      help: "Times that the event loop of a worker was blocked for PUNCTUAL_BLOCKED_MS or longer",
+      registers,
+    }),
+    blockedLongest: new Gauge({
+      name: "punctual_event_loop_blocked_longest_seconds",
+      help: "The longest of them",
+      registers,
+    }),
+    threads: new Gauge({
+      name: "punctual_threads",
+      help: "Threads of this worker in which jobs compute: busy, or waited for by running attempts",
+      labelNames: ["state"] as const,
+      registers,
+    }),
+    attemptLogBytes: new Counter({
+      name: "punctual_attempt_log_bytes_total",
+      help: "Bytes of attempts' logs: kept, or dropped before they could be stored",
+      labelNames: ["outcome"] as const,
+      registers,
+    }),
+    attemptLogFailures: new Counter({
+      name: "punctual_attempt_log_failures_total",
+      help: "Pieces of attempts' logs that could not be stored (they are tried again), and logs that were given up",
+      labelNames: ["why"] as const,
       registers,
     }),
     queuedAge: new Gauge({
@@ -233,6 +264,7 @@ export function createMetrics() {
       help: "Schedules that make no runs because their rule cannot be computed at the moment",
       registers,
     }),
+    ...containerMetrics(registers),
     quotaRefusals: new Counter({
       name: "punctual_quota_refusals_total",
       help: "Requests refused because of a quota of the tenant, by quota",

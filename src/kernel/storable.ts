@@ -15,13 +15,23 @@ export function storableText(text: string, limit: number = STORABLE_LIMIT): stri
   return kept.toWellFormed().replaceAll("\0", REPLACEMENT);
 }
 
+/** JSON text of a value, whose BigInts are written in digits; undefined for what is no JSON (a function, a cycle). */
+export function jsonOf(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value, (_key, one: unknown) => (typeof one === "bigint" ? String(one) : one));
+  } catch {
+    return undefined;
+  }
+}
+
 /**
- * JSON text that a jsonb column accepts, or undefined for what is no JSON at all (a function, a cycle, a BigInt) or is
- * longer than `limit` UTF-16 units.
+ * JSON text that a jsonb column accepts, or undefined for what is no JSON at all (a function, a cycle) or is longer than
+ * `limit` UTF-16 units. A BigInt is written in digits, as a text: no reader of JSON could be trusted with it as a number.
  */
 export function storableJson(value: unknown, limit: number = STORABLE_LIMIT): string | undefined {
   try {
     const text: string | undefined = JSON.stringify(value, (_key, one: unknown) => {
+      if (typeof one === "bigint") return String(one);
       if (typeof one === "string") return storableText(one);
       if (one === null || typeof one !== "object" || Array.isArray(one)) return one;
       return Object.fromEntries(Object.entries(one).map(([key, inner]) => [storableText(key), inner]));

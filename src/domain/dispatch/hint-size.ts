@@ -17,7 +17,10 @@ export function runsPerHint(
 
 export type IntentRow = { tenantId: Uuid; class: string; lane: Lane; availableAt: number; runs: Uuid[] };
 
-/** Groups runs of one tenant, class, lane and instant into rows of at most `sizeOf` runs; order is kept. */
+/**
+ * Groups runs of one tenant, class, lane and instant into rows of at most `sizeOf` runs; order is kept. Remote workers ask
+ * for jobs by name, so a row of theirs names one run.
+ */
 export function groupIntoRows(
   runs: readonly Dispatchable[],
   sizeOf: (tenantId: Uuid, class_: string) => number,
@@ -27,7 +30,8 @@ export function groupIntoRows(
   for (const run of runs) {
     const key = `${run.tenantId} ${run.class} ${run.lane} ${run.availableAt}`;
     const row = filling.get(key);
-    if (row !== undefined && row.runs.length < sizeOf(run.tenantId, run.class)) {
+    const most = run.class === "remote" ? 1 : sizeOf(run.tenantId, run.class);
+    if (row !== undefined && row.runs.length < most) {
       row.runs.push(run.id);
       continue;
     }

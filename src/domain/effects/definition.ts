@@ -1,7 +1,8 @@
 import { z } from "zod";
 import type { Instant } from "../../kernel/clock.ts";
+import { effectHeadersSchema } from "./headers.ts";
 import { ON_UNCERTAIN } from "./states.ts";
-import { PLACEHOLDER_NAMES, unknownPlaceholders } from "./template.ts";
+import { EMAIL_NAME, PLACEHOLDER_NAMES, placeholderText } from "./template.ts";
 
 /** What is to be done outside once a run's result is accepted. Part of a revision, or of an ad hoc run. */
 
@@ -12,23 +13,13 @@ const DAY_MS = 86_400_000;
 /** Longest answer a webhook is waited for; a sender's lease has room for it. */
 const LONGEST_WEBHOOK_MS = MINUTE_MS;
 
-const template = (max: number) =>
-  z
-    .string()
-    .min(1)
-    .max(max)
-    .refine(
-      (text) => unknownPlaceholders(text).length === 0,
-      `placeholders are {{${PLACEHOLDER_NAMES.join("}}, {{")}}}`,
-    );
-
 const address = z.email("must be an email address, such as ops@example.com").max(254);
 const addresses = z.array(address).max(50);
 
 const shared = {
   name: z
     .string()
-    .regex(/^[a-z0-9][a-z0-9-]{0,39}$/, "a name has 1 to 40 lower case letters, digits or -, and begins with no -")
+    .regex(EMAIL_NAME, "a name has 1 to 40 lower case letters, digits or -, and begins with no -")
     .describe("Unique in its schedule; part of the action id, which never changes"),
   onUncertain: z
     .enum(ON_UNCERTAIN)
@@ -47,25 +38,35 @@ const shared = {
     .describe("What was refused for the moment is tried again with exponential back-off and full jitter"),
 };
 
-const emailSchema = z.strictObject({
-  ...shared,
-  kind: z.literal("email"),
-  to: addresses.min(1),
-  cc: addresses.default([]),
-  subject: template(500)
-    .refine((text) => !/[\r\n]/.test(text), "must be one line")
-    .describe(`May use ${PLACEHOLDER_NAMES.map((name) => `{{${name}}}`).join(", ")}`),
-  text: template(20_000).default("{{job.name}} of {{run.scheduledAt}} has succeeded.\n\n{{result.url}}\n"),
-  result: z
-    .enum(["link", "attach"])
-    .default("link")
-    .describe("`attach` sends results of up to 10 MB along; larger ones, and `link`, are found at {{result.url}}"),
-});
-
-/** Headers that are ours, or that belong to the connection, or that would keep a secret in a definition. */
-const OWN_HEADERS =
-  /^(host|content-length|content-type|connection|transfer-encoding|expect|upgrade|te|trailer|keep-alive|idempotency-key|user-agent|punctual-.*)$/i;
-const SECRET_HEADERS = /^(authorization|proxy-authorization|cookie|x-api-key)$/i;
+const emailSchema = z
+  .strictObject({
+    ...shared,
+    kind: z.literal("email"),
+    to: addresses.min(1),
+    cc: addresses.default([]),
+    template: z
+      .string()
+      .regex(EMAIL_NAME, "is the name of an email template")
+      .optional()
+      .describe("Takes its words from this one of the tenant's email templates, as it is when the result is accepted"),
+    subject: placeholderText(500)
+      .refine((text) => !/[\r\n]/.test(text), "must be one line")
+      .optional()
+      .describe(
+        `Default: the template's, or a built-in one. May use ${PLACEHOLDER_NAMES.map((name) => `{{${name}}}`).join(", ")}`,
+      ),
+    text: placeholderText(20_000)
+      .optional()
+      .describe("In place of a template: plain text. Neither: built-in words, as text and HTML"),
+    result: z
+      .enum(["link", "attach"])
+      .default("link")
+      .describe("`attach` sends results of up to 10 MB along; larger ones, and `link`, are found at {{result.url}}"),
+  })
+  .refine(({ template, text }) => template === undefined || text === undefined, {
+    path: ["text"],
+    message: "stands beside template: one of the two",
+  });
 
 const webhookSchema = z.strictObject({
   ...shared,
@@ -77,17 +78,9 @@ const webhookSchema = z.strictObject({
       const url = URL.parse(text);
       return url === null || (url.username === "" && url.password === "");
     }, "must not carry a user or a password"),
-  headers: z
-    .record(
-      z
-        .string()
-        .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/, "a header's name is an HTTP token")
-        .refine((name) => !OWN_HEADERS.test(name), "a header that is set by Punctual")
-        .refine((name) => !SECRET_HEADERS.test(name), "definitions are no place for secrets"),
-      z.string().regex(/^[\t\x20-\x7e]{0,1000}$/, "must be visible ASCII characters"),
-    )
-    .refine((headers) => Object.keys(headers).length <= 20, "at most 20 headers")
-    .default({}),
+  headers: effectHeadersSchema
+    .default({})
+    .describe('Texts; a secret is wrapped, `{"Authorization": {"$secret": "Bearer …"}}`, and never shown again'),
   timeoutMs: ms(1000, LONGEST_WEBHOOK_MS).default(10_000).describe("How long the answer is waited for"),
   idempotencyWindowMs: ms(0, 30 * DAY_MS)
     .default(DAY_MS)

@@ -1,5 +1,6 @@
 import type { Instant } from "../../kernel/clock.ts";
 import type { Effect } from "./definition.ts";
+import type { EmailContent } from "./email-content.ts";
 
 /**
  * What an effect speaks of, written down with it when its run succeeded: sent again, it says the same to the letter.
@@ -19,7 +20,12 @@ export type EffectFacts = {
 };
 
 /** What is kept of an effect for as long as it exists. */
-export type EffectRequest = { effect: Effect; facts: EffectFacts };
+export type EffectRequest = {
+  effect: Effect;
+  facts: EffectFacts;
+  /** What an email says, as it was accepted; absent of those that an older program wrote down. */
+  content?: EmailContent;
+};
 
 export function hasExpiredLink({ result }: EffectFacts, nowAt: Instant): boolean {
   return result !== null && result.linkExpires * 1000 <= nowAt;

@@ -56,7 +56,12 @@ export function busiest(
 }
 
 /** What is assumed of a class of which nothing has been seen (ms). */
-const ASSUMED_P95_MS: Readonly<Record<ResourceClass, number>> = { short: 1000, long: 600_000, memory: 300_000 };
+const ASSUMED_P95_MS: Readonly<Record<ResourceClass, number>> = {
+  short: 1000,
+  long: 600_000,
+  memory: 300_000,
+  remote: 60_000,
+};
 const ENOUGH_SAMPLES = 20;
 
 export type Duration = {

@@ -9,6 +9,11 @@ export type KnownSecrets = {
   scrub(text: string): string;
   /** The same for every text, number and key of a JSON value. */
   scrubJson(value: unknown): unknown;
+  /**
+   * The same for the beginning of a text that goes on, without so much of its end as a secret may go on from: what is
+   * left over (`rest`) is to be said again, with what follows.
+   */
+  scrubSettled(text: string): { settled: string; rest: string };
 };
 
 export const SCRUBBED = "[secret]";
@@ -21,26 +26,36 @@ export const NO_SECRETS: KnownSecrets = {
   paths: [],
   scrub: (text) => text,
   scrubJson: (value) => value,
+  scrubSettled: (settled) => ({ settled, rest: "" }),
 };
 
 export function knowSecrets(found: readonly { path: Path; value: unknown }[]): KnownSecrets {
   if (found.length === 0) return NO_SECRETS;
   // All forms of a large secret are megabytes, and secrets are remembered by the thousand: who needs the room may have it.
   let made: WeakRef<ReturnType<typeof takingOut>> | undefined;
-  const scrub = (text: string) => {
-    let without = made?.deref();
-    if (without === undefined) {
+  const without = () => {
+    let taker = made?.deref();
+    if (taker === undefined) {
       // Most attempts say nothing, so this is made for the first that does.
-      without = takingOut(formsOfAll(found.flatMap((one) => textsIn(one.value))), SHORTEST_SCRUBBED);
-      made = new WeakRef(without);
+      taker = takingOut(formsOfAll(found.flatMap((one) => textsIn(one.value))), SHORTEST_SCRUBBED);
+      made = new WeakRef(taker);
     }
-    return without(text, SCRUBBED);
+    return taker;
   };
+  const scrub = (text: string) => without().takeOut(text, SCRUBBED).left;
   return {
     count: found.length,
     paths: found.map((one) => one.path),
     scrub,
     scrubJson: (value) => scrubJson(value, scrub),
+    scrubSettled(text) {
+      const taker = without();
+      const until = text.length - taker.longest;
+      // Looking at the rest again costs as much as at what is settled: no more of it than the eightfold.
+      if (until * 8 < taker.longest) return { settled: "", rest: text };
+      const { left, rest } = taker.takeOut(text, SCRUBBED, until);
+      return { settled: left, rest };
+    },
   };
 }
 
@@ -99,7 +114,7 @@ function base64Of(bytes: Buffer): string[] {
     const text = Buffer.concat([Buffer.alloc(before), bytes]).toString("base64");
     return text.slice(Math.ceil((before * 8) / 6), Math.floor(bits / 6));
   });
-  const found = [whole, whole.replace(/=+$/, ""), ...cores.filter((core) => core.length >= SHORTEST_CORE)];
+  const found = [whole, whole.replaceAll("=", ""), ...cores.filter((core) => core.length >= SHORTEST_CORE)];
   return [...found, ...found.map((one) => one.replaceAll("+", "-").replaceAll("/", "_"))];
 }
 

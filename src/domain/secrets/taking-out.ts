@@ -1,50 +1,40 @@
+import { backwardAutomaton } from "./automaton.ts";
+
+export type TakingOut = {
+  /** Length of the longest of the texts. */
+  readonly longest: number;
+  /** `left`: without those that begin before `until`; `rest`: what follows, as it was. All of it, if nothing is said. */
+  takeOut(from: string, mark: string, until?: number): { left: string; rest: string };
+};
+
 /**
  * Takes given texts out of others: at each place the longest that stands there. A regular expression of them would do the
  * same for a few; of a key ring in all its forms it is too large for V8, which throws it back as a message, secrets and all.
+ * Each character costs about the same, whatever the texts are: who sends them also says what they are taken out of, and
+ * everybody else waits meanwhile.
  */
-export function takingOut(texts: Iterable<string>, shortest: number): (from: string, mark: string) => string {
-  const sorted = [...new Set(texts)].filter((text) => text.length >= shortest).sort();
-  const beginnings = new Set(sorted.map((text) => text.slice(0, shortest)));
-  const longest = sorted.reduce((most, text) => Math.max(most, text.length), 0);
-  const within = beginningsAmong(sorted);
+export function takingOut(texts: Iterable<string>, shortest: number): TakingOut {
+  const wanted = [...new Set(texts)].filter((text) => text.length >= shortest);
+  const longest = wanted.reduce((most, text) => Math.max(most, text.length), 0);
+  const automaton = backwardAutomaton(wanted);
 
-  /** How long the longest is that stands in `from` at this place; 0 for none. */
-  function lengthAt(from: string, at: number): number {
-    if (!beginnings.has(from.slice(at, at + shortest))) return 0;
-    const rest = from.slice(at, at + longest);
-    let [low, high] = [0, sorted.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (sorted[middle]! <= rest) low = middle + 1;
-      else high = middle;
-    }
-    // Whatever the rest begins with sorts before it, and between the two stands only what begins with that as well.
-    for (let i = low - 1; i >= 0; i = within[i]!) if (rest.startsWith(sorted[i]!)) return sorted[i]!.length;
-    return 0;
-  }
-
-  return (from, mark) => {
-    let left = "";
-    let kept = 0;
-    for (let at = 0; at + shortest <= from.length; ) {
-      const length = lengthAt(from, at);
-      if (length > 0) {
+  return {
+    longest,
+    takeOut(from, mark, until = from.length) {
+      if (until <= 0) return { left: "", rest: from };
+      const found = automaton.find(from);
+      let left = "";
+      let kept = 0;
+      // Found from the end on: the first place is the last one.
+      for (let i = found.length - 2; i >= 0; i -= 2) {
+        const [at, length] = [found[i]!, found[i + 1]!];
+        if (at >= until) break;
+        if (at < kept) continue;
         left += from.slice(kept, at) + mark;
         kept = at + length;
       }
-      at += Math.max(1, length);
-    }
-    return left + from.slice(kept);
+      const end = Math.max(kept, until);
+      return { left: left + from.slice(kept, end), rest: from.slice(end) };
+    },
   };
-}
-
-/** Of each the place of the longest other that it begins with; -1: there is none. */
-function beginningsAmong(sorted: readonly string[]): number[] {
-  const open: number[] = [];
-  return sorted.map((text, i) => {
-    while (open.length > 0 && !text.startsWith(sorted[open.at(-1)!]!)) open.pop();
-    const found = open.at(-1) ?? -1;
-    open.push(i);
-    return found;
-  });
 }

@@ -33,4 +33,10 @@ describe("hints", () => {
     expect(rows.map((row) => row.runs.join(""))).toEqual(["ac", "b", "d", "e", "f", "g"]);
     expect(groupIntoRows([], () => 1)).toEqual([]);
   });
+
+  it("of what tenants' own workers do name one run each: they are asked for by job", () => {
+    const remote = { class: "remote" };
+    const rows = groupIntoRows([run("a", remote), run("b", remote), run("c"), run("d")], () => 32);
+    expect(rows.map((row) => row.runs.join(""))).toEqual(["a", "b", "cd"]);
+  });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { changedZones, isTouched } from "../../../src/domain/recurrence/adoption/changed-zones.ts";
 import { continueFrom } from "../../../src/domain/recurrence/adoption/continuation.ts";
+import { differenceOf } from "../../../src/domain/recurrence/adoption/shadow.ts";
 import { readLocal, standOf } from "../../../src/domain/recurrence/adoption/stand.ts";
 import { toLocal } from "../../../src/domain/recurrence/local.ts";
 import { nextAfter } from "../../../src/domain/recurrence/next.ts";
@@ -213,4 +214,27 @@ it("changed zones are those whose rules differ, by every name they have", () => 
   expect(isTouched(cron("0 9 * * *", VANCOUVER), old, now)).toBe(true);
   expect(isTouched(cron("0 9 * * *", "Europe/Berlin"), old, now)).toBe(false);
   expect(isTouched({ kind: "interval", everyMs: 1000, anchorAt: 0 }, old, now)).toBe(false);
+});
+
+describe("what differs", () => {
+  const HOUR = 3_600_000;
+  const daily = (first: number, days: number) => Array.from({ length: days }, (_, n) => (first + 24 * n) * HOUR);
+
+  it("is said of each instant with what became of it, also where the first one has passed on one side only", () => {
+    // Looked at between nine o'clock of after and nine o'clock of before.
+    const moves = differenceOf({ instants: daily(17, 3) }, { instants: daily(16 + 24, 3) })!.moves;
+    expect(moves).toEqual([
+      { before: 17 * HOUR, after: null },
+      { before: 41 * HOUR, after: 40 * HOUR },
+      { before: 65 * HOUR, after: 64 * HOUR },
+      { before: null, after: 88 * HOUR },
+    ]);
+  });
+
+  it("is every instant where only one side has any", () => {
+    expect(differenceOf({ instants: [1, 2] }, { instants: [] })!.moves).toEqual([
+      { before: 1, after: null },
+      { before: 2, after: null },
+    ]);
+  });
 });

@@ -3,9 +3,24 @@ import { loadBundledTzData } from "../../../src/app/tz-data.ts";
 import { type CompiledRule, compileRule } from "../../../src/domain/recurrence/compile.ts";
 import { nextAfter } from "../../../src/domain/recurrence/next.ts";
 import type { Rule } from "../../../src/domain/recurrence/rule.ts";
+import type { Zone } from "../../../src/domain/recurrence/zone.ts";
 import type { ZoneSource } from "../../../src/domain/recurrence/zone-source.ts";
 
 export const { zones } = loadBundledTzData();
+
+/** The same zones; how often something was read of one is how much work it was, on any machine. */
+export function countingLooks(): { zones: ZoneSource; looks(): number } {
+  let looks = 0;
+  const get = <K extends keyof Zone>(zone: Zone, key: K) => {
+    looks++;
+    return zone[key];
+  };
+  const findZone: ZoneSource["findZone"] = (name) => {
+    const zone = zones.findZone(name);
+    return zone && new Proxy(zone, { get: get as never });
+  };
+  return { zones: { ...zones, findZone }, looks: () => looks };
+}
 
 export type CronRule = Extract<Rule, { kind: "cron" }>;
 
@@ -21,8 +36,8 @@ export function compiled(rule: Rule, source: ZoneSource = zones): CompiledRule {
 }
 
 /** The first `count` instants after `from`, as ISO texts; fewer where the rule ends. */
-export function instants(rule: Rule, from: string, count: number): string[] {
-  const ready = compiled(rule);
+export function instants(rule: Rule, from: string, count: number, source: ZoneSource = zones): string[] {
+  const ready = compiled(rule, source);
   const found: string[] = [];
   let at: number | null = Date.parse(from);
   while (found.length < count) {

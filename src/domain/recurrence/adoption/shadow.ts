@@ -31,7 +31,7 @@ export type Difference = {
   readonly fault?: { readonly before: string | null; readonly after: string | null };
 };
 
-/** What differs; undefined: nothing. Instants that both have have not moved, the others are paired in order. */
+/** What differs; undefined: nothing. Instants that both have have not moved, the others are paired with their nearest, in order. */
 export function differenceOf(before: Shadow, after: Shadow): Difference | undefined {
   if (before.fault !== undefined || after.fault !== undefined) {
     if (before.fault === after.fault) return undefined;
@@ -41,8 +41,24 @@ export function differenceOf(before: Shadow, after: Shadow): Difference | undefi
   const gone = before.instants.filter((at) => !later.has(at));
   const come = after.instants.filter((at) => !earlier.has(at));
   if (gone.length + come.length === 0) return undefined;
-  const length = Math.max(gone.length, come.length);
-  return { moves: Array.from({ length }, (_, k) => ({ before: gone[k] ?? null, after: come[k] ?? null })) };
+  return { moves: paired(gone, come) };
+}
+
+/** Where the period begins between an instant and what becomes of it, one of the two has no counterpart. */
+function paired(gone: readonly number[], come: readonly number[]): Difference["moves"] {
+  const moves: { before: number | null; after: number | null }[] = [];
+  const apart = (one: number | undefined, other: number | undefined) =>
+    one === undefined || other === undefined ? Number.POSITIVE_INFINITY : Math.abs(one - other);
+  for (let i = 0, k = 0; i < gone.length || k < come.length; ) {
+    const [before, after] = [gone[i], come[k]];
+    const distance = apart(before, after);
+    const isBeforeAlone = after === undefined || apart(gone[i + 1], after) < distance;
+    const isAfterAlone = before === undefined || (!isBeforeAlone && apart(before, come[k + 1]) < distance);
+    moves.push({ before: isAfterAlone ? null : before!, after: isBeforeAlone ? null : after! });
+    if (!isAfterAlone) i++;
+    if (!isBeforeAlone) k++;
+  }
+  return moves;
 }
 
 /** Instants as their distances, equal ones counted: a month of a minutely rule is a few characters. */
