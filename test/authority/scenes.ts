@@ -8,6 +8,8 @@ import type { World } from "../support/world.ts";
 
 export const MINUTE = 60_000;
 export const EVERY_MINUTE = { kind: "cron", expression: "* * * * *", zone: "Etc/UTC" } as const;
+/** Each day's first three minutes: for stories of a past day, during which none of today becomes due. */
+export const AFTER_MIDNIGHT = { kind: "cron", expression: "0-2 0 * * *", zone: "Etc/UTC" } as const;
 
 type Change = Parameters<World["newSchedule"]>[0];
 

@@ -11,7 +11,7 @@ export type Assignment = { work: Work; payload: Payload; maySeal: boolean };
 export async function loadAssignments(
   authority: Authority,
   tx: Transaction,
-  runs: readonly ClaimableRun[],
+  runs: readonly Pick<ClaimableRun, "id" | "scheduled_at" | "schedule_id" | "revision" | "content" | "own_work">[],
 ): Promise<Map<Uuid, Assignment>> {
   const keys = runs.flatMap(({ schedule_id, revision, content }) =>
     schedule_id === null || revision === null ? [] : [{ scheduleId: schedule_id, revision, content }],

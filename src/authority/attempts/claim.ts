@@ -2,7 +2,13 @@ import { decideClaim } from "../../domain/claim.ts";
 import { fenceOf } from "../../domain/fence.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import type { Transaction } from "../../store/database.ts";
-import { insertAttempts, readGrantsOf, type SavedGrant, startLiveRuns } from "../../store/rows/grants.ts";
+import {
+  insertAttempts,
+  readGrantsInLane,
+  readGrantsOf,
+  type SavedGrant,
+  startLiveRuns,
+} from "../../store/rows/grants.ts";
 import {
   deleteOutbox,
   lockOutboxSkipping,
@@ -47,6 +53,8 @@ export type ClaimRequest = {
   hints: readonly HintRef[];
   /** The same claim was sent before and its answer never came. */
   repeated: boolean;
+  /** Rows and grants of this lane, and no others: who claims has been told nothing of any other. */
+  only?: LaneKey;
 };
 
 export type ClaimOutcome = {
@@ -71,7 +79,8 @@ export async function claimRuns(authority: Authority, request: ClaimRequest): Pr
         tx,
         request.hints.map((hint) => hint.rowId),
       );
-      const saved = await readGrantsOf(tx, request);
+      const { only } = request;
+      const saved = await (only === undefined ? readGrantsOf(tx, request) : readGrantsInLane(tx, request, only));
       if (saved.length > 0) {
         const grants = await toGrants(
           authority,
@@ -82,7 +91,7 @@ export async function claimRuns(authority: Authority, request: ClaimRequest): Pr
         return { outcome: { grants, counts: { ...counts, claimed: saved.length } }, ended: [], latenesses: [] };
       }
     }
-    const locked = await lockRows(tx, request.hints, counts);
+    const locked = await lockRows(tx, request, counts);
     await authority.faults.reach("claim:outbox-locked");
     const live = await lockClaimable(
       tx,
@@ -208,11 +217,11 @@ function isLimited(lane: Usage): boolean {
 /** Locks the outbox rows of hints; tells rows that somebody else holds from rows that are gone. */
 async function lockRows(
   tx: Transaction,
-  hints: readonly HintRef[],
+  { hints, only }: Pick<ClaimRequest, "hints" | "only">,
   counts: { gone: number; busy: number },
 ): Promise<OutboxRow[]> {
   const ids = [...new Set(hints.map((hint) => hint.rowId))];
-  const rows = (await lockOutboxSkipping(tx, ids)).filter((row) => row.kind === "run");
+  const rows = (await lockOutboxSkipping(tx, ids)).filter((row) => row.kind === "run" && isIn(row, only));
   if (rows.length < ids.length) {
     // SKIP LOCKED cannot tell locked from gone; a later plain read can.
     const present = await readOutboxIds(tx, ids);
@@ -220,6 +229,10 @@ async function lockRows(
     counts.gone += ids.length - present.size;
   }
   return rows;
+}
+
+function isIn(row: OutboxRow, lane: LaneKey | undefined): boolean {
+  return lane === undefined || (row.tenant_id === lane.tenantId && row.class === lane.class);
 }
 
 /** Runs of the rows that we did not lock but that still exist: somebody else is at them right now. */

@@ -1,5 +1,6 @@
-import type { Job, Payload, ResourceClass } from "../../domain/definition.ts";
+import type { Payload, ResourceClass } from "../../domain/definition.ts";
 import type { Fence } from "../../domain/fence.ts";
+import type { Job } from "../../domain/jobs/job.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import type { Transaction } from "../../store/database.ts";

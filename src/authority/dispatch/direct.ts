@@ -10,6 +10,7 @@ import {
   findWaitingLanes,
   type WaitingLane,
 } from "../../store/rows/dispatchable.ts";
+import type { Usage } from "../../store/rows/usage.ts";
 import type { Authority } from "../authority.ts";
 import { readServer } from "../server.ts";
 
@@ -70,15 +71,23 @@ export async function findDirectWork(
 function underTheirRates(due: readonly WaitingLane[], nowAt: Instant): { open: OpenLane[]; nextAt: Instant | null } {
   let nextAt: Instant | null = null;
   const open = due.flatMap((lane): OpenLane[] => {
-    const underLimit = lane.max_running === null ? 2 ** 31 - 1 : lane.max_running - lane.running;
-    if (underLimit <= 0) return [];
-    if (lane.start_rate_per_second === null) return [{ ...lane, room: underLimit }];
-    const seen = { windowAt: lane.starts_window_at, starts: lane.starts_in_window };
-    const { room, againAt } = roomInWindow(seen, lane.start_rate_per_second, nowAt);
-    if (room === 0) nextAt = earlier(nextAt, againAt);
-    return room === 0 ? [] : [{ ...lane, room: Math.min(underLimit, room) }];
+    const { room, againAt } = startsNow(lane, nowAt);
+    nextAt = earlier(nextAt, againAt);
+    return room <= 0 ? [] : [{ ...lane, room }];
   });
   return { open, nextAt };
+}
+
+/** How many runs of a lane its limit and its rate let start now, and when it may go on that is at its rate. */
+export function startsNow(
+  lane: Omit<Usage, "tenant_id" | "class">,
+  nowAt: Instant,
+): { room: number; againAt: Instant | null } {
+  const underLimit = lane.max_running === null ? 2 ** 31 - 1 : lane.max_running - lane.running;
+  if (underLimit <= 0 || lane.start_rate_per_second === null) return { room: underLimit, againAt: null };
+  const seen = { windowAt: lane.starts_window_at, starts: lane.starts_in_window };
+  const { room, againAt } = roomInWindow(seen, lane.start_rate_per_second, nowAt);
+  return { room: Math.min(underLimit, room), againAt: room === 0 ? againAt : null };
 }
 
 function earlier(one: Instant | null, other: Instant | null): Instant | null {

@@ -1,21 +1,29 @@
 import type { Uuid } from "../../kernel/ids.ts";
 import {
   forgetDeadWorkers,
+  hearRemoteWorker,
+  type OwnWorker,
+  type RemoteWorker,
   removeScanner,
   removeWorker,
+  touchRemoteWorker,
   touchScanner,
   touchWorker,
-  type WorkerSlots,
 } from "../../store/rows/registry.ts";
 import type { Authority } from "../authority.ts";
 
 /** Who is alive. Single statements about rows that only their owner writes. */
 
-export function announceWorker(
-  authority: Authority,
-  worker: { id: Uuid; name: string; slots: WorkerSlots; version: string },
-): Promise<void> {
+export function announceWorker(authority: Authority, worker: OwnWorker): Promise<void> {
   return touchWorker(authority.db, worker);
+}
+
+export function announceRemoteWorker(authority: Authority, worker: RemoteWorker): Promise<void> {
+  return touchRemoteWorker(authority.db, worker);
+}
+
+export function noteRemoteWorker(authority: Authority, id: Uuid): Promise<void> {
+  return hearRemoteWorker(authority.db, id);
 }
 
 export function dismissWorker(authority: Authority, id: Uuid): Promise<void> {

@@ -38,7 +38,7 @@ export type Publication = {
  */
 export function publishOutbox(authority: Authority, slots: ReadonlyMap<string, number>): Promise<Publication> {
   return authority.transact("publish", async (tx) => {
-    const lanes = await findWaitingLanes(tx);
+    const lanes = (await findWaitingLanes(tx)).filter(isForRedis);
     const server = await readServer(tx, 0);
     const { due, nextAt } = divideByTime(lanes, server.now);
     if (due.length === 0) return { rows: [], epoch: server.epoch, nowAt: server.now, held: 0, nextAt };
@@ -70,8 +70,11 @@ export async function hasPublishedRows(authority: Authority): Promise<boolean> {
 
 /** Whether any row waits to be published, now or later. One plain look, for a relay that has long found nothing. */
 export async function hasWaitingRows(authority: Authority): Promise<boolean> {
-  return (await findWaitingLanes(authority.db)).length > 0;
+  return (await findWaitingLanes(authority.db)).some(isForRedis);
 }
+
+/** Workers that come over HTTP look into the outbox itself. */
+const isForRedis = (lane: WaitingLane) => lane.class !== "remote";
 
 /** Rooms are in runs: no row names fewer than one. */
 type Wanted = DispatchableShare & { tenantId: string; class: string };

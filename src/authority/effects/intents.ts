@@ -1,14 +1,17 @@
 import { linkExpiryOf } from "../../domain/effects/definition.ts";
+import { contentOf, type EmailContent } from "../../domain/effects/email-content.ts";
 import { actionIdOf } from "../../domain/effects/facts.ts";
 import { MAY_BE_LOST } from "../../domain/effects/settlement.ts";
+import { jobTypeOf } from "../../domain/jobs/job.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import { bucketOf, mintId, showId, type Uuid } from "../../kernel/ids.ts";
 import { sql, type Transaction } from "../../store/database.ts";
 import type { NewEffect } from "../../store/rows/effects/effects.ts";
 import type { ObjectRow } from "../../store/rows/objects/objects.ts";
 import { readLostUntil } from "../../store/rows/recovery.ts";
-import { readLiveRuns } from "../../store/rows/runs/live-runs.ts";
-import { loadAssignments } from "../attempts/assignment.ts";
+import { type LiveRun, readLiveRuns } from "../../store/rows/runs/live-runs.ts";
+import { findEmailTemplates } from "../../store/rows/tenants/email-templates.ts";
+import { type Assignment, loadAssignments } from "../attempts/assignment.ts";
 import type { Authority } from "../authority.ts";
 import { pinResults } from "./links.ts";
 
@@ -38,6 +41,7 @@ export async function effectIntentsOf(
   const named = await tx.query<{ id: Uuid; name: string }>(READ_NAMES, [schedules]);
   const names = new Map(named.map((row) => [row.id, row.name]));
   const lostUntil = await readLostUntil(tx);
+  const templates = await loadTemplates(tx, [...live.values()], assignments);
 
   const effects = accepted.flatMap(({ runId, object }): NewEffect[] => {
     const run = live.get(runId)!;
@@ -49,29 +53,52 @@ export async function effectIntentsOf(
         run.schedule_id === null
           ? null
           : { id: showId("sch", run.schedule_id), name: names.get(run.schedule_id) ?? "" },
-      job: work.job.name,
+      job: jobTypeOf(work.job),
       run: { id: shownRun, scheduledAt: run.scheduled_at, finishedAt: nowAt, attempt: run.attempt },
     };
     const result = object && { sha256: object.sha256!, size: Number(object.size), mediaType: object.media_type };
-    return (work.effects ?? []).map((effect) => ({
-      id: mintId(nowAt, bucketOf(runId)),
-      tenant_id: run.tenant_id,
-      run_id: runId,
-      schedule_id: run.schedule_id,
-      object_id: object?.id ?? null,
-      action_id: actionIdOf(effect.name, shownRun),
-      request: {
-        effect,
-        facts: {
-          ...facts,
-          result: result === undefined ? null : { ...result, linkExpires: linkExpiryOf(effect, nowAt) },
+    return (work.effects ?? []).map(
+      (effect): NewEffect => ({
+        id: mintId(nowAt, bucketOf(runId)),
+        tenant_id: run.tenant_id,
+        run_id: runId,
+        schedule_id: run.schedule_id,
+        object_id: object?.id ?? null,
+        action_id: actionIdOf(effect.name, shownRun),
+        request: {
+          effect,
+          facts: {
+            ...facts,
+            result: result === undefined ? null : { ...result, linkExpires: linkExpiryOf(effect, nowAt) },
+          },
+          ...(effect.kind === "email"
+            ? { content: contentOf(effect, templates.get(`${run.tenant_id} ${effect.template}`), result !== undefined) }
+            : {}),
         },
-      },
-      in_doubt: inDoubt,
-      first_sent_at: inDoubt ? run.scheduled_at : null,
-      error_message: inDoubt ? MAY_BE_LOST : null,
-    }));
+        in_doubt: inDoubt,
+        first_sent_at: inDoubt ? run.scheduled_at : null,
+        error_message: inDoubt ? MAY_BE_LOST : null,
+      }),
+    );
   });
   await pinResults(tx, effects);
   return effects;
+}
+
+/** The templates that emails of these runs name, by tenant and name. Nothing is asked where none does. */
+async function loadTemplates(
+  tx: Transaction,
+  runs: readonly LiveRun[],
+  assignments: ReadonlyMap<Uuid, Assignment>,
+): Promise<ReadonlyMap<string, EmailContent>> {
+  const wanted = runs.flatMap((run) =>
+    (assignments.get(run.id)!.work.effects ?? []).flatMap((effect) =>
+      effect.kind === "email" && effect.template !== undefined
+        ? [{ tenantId: run.tenant_id, name: effect.template }]
+        : [],
+    ),
+  );
+  if (wanted.length === 0) return new Map();
+  const found = await findEmailTemplates(tx, wanted);
+  return new Map(found.map(({ tenantId, name, ...content }) => [`${tenantId} ${name}`, content]));
 }

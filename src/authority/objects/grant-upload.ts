@@ -1,13 +1,20 @@
 import type { Fence } from "../../domain/fence.ts";
 import type { Instant } from "../../kernel/clock.ts";
 import { bucketOf, mintId, type Uuid } from "../../kernel/ids.ts";
-import { insertObject, lockUnused } from "../../store/rows/objects/objects.ts";
+import { countOutputs, insertObject, lockUnused } from "../../store/rows/objects/objects.ts";
 import { lockLiveRuns } from "../../store/rows/runs/live-runs.ts";
 import type { Authority } from "../authority.ts";
 
 export type UploadGrant =
   /** A permission given away on this must end at `untilAt`: the lease's end. A renewed lease gets another one. */
-  { kind: "granted"; objectId: Uuid; untilAt: Instant } | { kind: "stale-fence" } | { kind: "lease-lapsed" };
+  | { kind: "granted"; objectId: Uuid; untilAt: Instant }
+  | { kind: "stale-fence" }
+  | { kind: "lease-lapsed" }
+  /** The attempt has `MOST_OUTPUTS` already. */
+  | { kind: "too-many-outputs" };
+
+/** Of one attempt: one of them is the result, and the others are kept until it ends. */
+export const MOST_OUTPUTS = 100;
 
 /**
  * Registers an object before its upload begins, so that an orphan is always known.
@@ -28,6 +35,7 @@ export function grantUpload(
     if (run.lease_until! <= nowAt) return { kind: "lease-lapsed" };
     const objectId = before?.id ?? mintId(nowAt, bucketOf(run.id));
     if (before === undefined) {
+      if ((await countOutputs(tx, request, MOST_OUTPUTS)) >= MOST_OUTPUTS) return { kind: "too-many-outputs" };
       await insertObject(tx, {
         id: objectId,
         tenant_id: run.tenant_id,

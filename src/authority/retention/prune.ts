@@ -7,7 +7,7 @@ export type { RangeAfter };
 
 /**
  * Deletes what nobody needs any more, some of each table: what is left of runs below the floor, old request keys, audit
- * events and operations, and ranges of skips in front of all history.
+ * events, operations and what webhooks were told, and ranges of skips in front of all history.
  * Locks   the rows it deletes; nobody waits for one of them.
  * Time    none: what is old stays old.
  * Replay  the next rows, or nothing.

@@ -1,4 +1,5 @@
 import type { RunState } from "../../domain/states.ts";
+import type { Instant } from "../../kernel/clock.ts";
 import type { Uuid } from "../../kernel/ids.ts";
 import type { Transaction } from "../../store/database.ts";
 import { type AuditEvent, writeAudit } from "../../store/rows/audit.ts";
@@ -16,8 +17,11 @@ export type CancelRequest = { tenantId: Uuid; runId: Uuid; actor?: string };
 export type CancelOutcome =
   /** The run had not started, or waited for a retry: it is canceled now. */
   | { kind: "accepted" }
-  /** The run is running: its worker is asked to stop; accepted when it yields or its lease ends. */
-  | { kind: "requested" }
+  /**
+   * The run is running: its worker is asked to stop; accepted when it yields or its lease ends. With `callbackDueAt` it is
+   * detached: no worker hears of it, and it ends then at the latest.
+   */
+  | { kind: "requested"; callbackDueAt?: Instant }
   | { kind: "too-late"; state: RunState }
   | { kind: "not-found" };
 
@@ -74,7 +78,7 @@ async function cancelIn(authority: Authority, tx: Transaction, requests: readonl
     if (run.state === "running") {
       asked.push(run.id);
       note(request, run, "running");
-      return { kind: "requested" };
+      return { kind: "requested", ...(run.worker === null && { callbackDueAt: run.lease_until! }) };
     }
     note(request, run, "canceled");
     live.delete(run.id);

@@ -1,3 +1,4 @@
+import type { OutboundRules } from "../../domain/outbound/rules.ts";
 import { showId, type Uuid } from "../../kernel/ids.ts";
 import { sql, type Transaction } from "../../store/database.ts";
 import { findTenant, findTenantByName, type TenantStatus, type TenantView } from "../../store/reads/tenants/tenants.ts";
@@ -10,10 +11,15 @@ import { markSuspended } from "./mark-suspended.ts";
 
 const WRITE = sql(
   "update_tenant_write",
-  "update tenant set name = $2, status = $3, allowed_jobs = $4::text[] where id = $1",
+  "update tenant set name = $2, status = $3, allowed_jobs = $4::text[], outbound = $5::jsonb where id = $1",
 );
 
-export type TenantChange = { name?: string; status?: TenantStatus; allowedJobs?: readonly string[] | null };
+export type TenantChange = {
+  name?: string;
+  status?: TenantStatus;
+  allowedJobs?: readonly string[] | null;
+  outbound?: OutboundRules | null;
+};
 
 export type UpdateTenantOutcome =
   | { kind: "updated" | "unchanged"; tenant: TenantView }
@@ -21,7 +27,7 @@ export type UpdateTenantOutcome =
   | { kind: "name-taken"; tenantId: Uuid };
 
 /**
- * Renames a tenant, says what it may use, suspends or resumes it. While it is suspended nothing of it starts: its limit is
+ * Renames a tenant, says what it may use and where its calls may lead, suspends or resumes it. While it is suspended nothing of it starts: its limit is
  * 0 in every class. What runs goes on, and what becomes due becomes runs that wait.
  * Locks   the tenant for no key update; when the status changes, its usage last. Before a resume: live runs, as
  *         mark-suspended.ts says.
@@ -46,7 +52,8 @@ export async function updateTenant(
     if (changed.length === 0) return { kind: "unchanged", tenant: before };
     const namesake = changed.includes("name") ? await findTenantByName(tx, after.name) : undefined;
     if (namesake !== undefined) return { kind: "name-taken", tenantId: namesake.id };
-    await tx.query(WRITE, [tenantId, after.name, after.status, after.allowedJobs]);
+    const outbound = after.outbound === null ? null : JSON.stringify(after.outbound);
+    await tx.query(WRITE, [tenantId, after.name, after.status, after.allowedJobs, outbound]);
     const of = (tenant: TenantView) => Object.fromEntries(changed.map((field) => [field, tenant[field]]));
     const subject = showId("ten", tenantId);
     await writeAudit(tx, { tenantId, actor, action: "tenant.update", subject, before: of(before), after: of(after) });
@@ -68,4 +75,4 @@ export async function updateTenant(
   return outcome;
 }
 
-const FIELDS = ["name", "status", "allowedJobs"] as const;
+const FIELDS = ["name", "status", "allowedJobs", "outbound"] as const;

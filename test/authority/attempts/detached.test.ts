@@ -135,7 +135,7 @@ describe("a detached attempt", () => {
     for (const end of ends) {
       const { grant } = await detached();
       expect(await cancelRuns(world.authority, [{ tenantId: world.tenantId, runId: grant.runId }])).toEqual([
-        { kind: "requested" },
+        { kind: "requested", callbackDueAt: expect.any(Number) },
       ]);
       expect(await stateOf(world, grant.runId)).toBe("running");
       await end(grant);

@@ -7,7 +7,7 @@ import type { Database } from "../../../src/store/database.ts";
 import { ensurePartitions } from "../../../src/store/partitions.ts";
 import { createWorld, type World } from "../../support/world.ts";
 import { begin, step } from "../operations/pasts.ts";
-import { EVERY_MINUTE, history } from "../scenes.ts";
+import { AFTER_MIDNIGHT, history } from "../scenes.ts";
 
 const DAY_MS = 86_400_000;
 const WEEK_MS = 7 * DAY_MS;
@@ -36,7 +36,7 @@ describe("keepers of history that meet others", () => {
   const floorNow = async () => (await watchFloor(world.authority)).floorAt;
   /** A schedule and a backfill of one minute of the first week. */
   async function pastMinute() {
-    const scheduleId = await world.newSchedule({ rule: EVERY_MINUTE });
+    const scheduleId = await world.newSchedule({ rule: AFTER_MIDNIGHT });
     const operationId = await begin(world, scheduleId, floorAt + DAY_MS, floorAt + DAY_MS + 60_000);
     return { scheduleId, operationId };
   }

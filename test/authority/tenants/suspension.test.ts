@@ -98,14 +98,16 @@ test("however many have waited, also of one instant, each of them says so, but f
 test("resuming brings the quota back, also one that was set meanwhile", async () => {
   await limit(7);
   await suspend();
-  expect(await limits()).toEqual(["long", "memory", "short"].map((name) => ({ class: name, max_running: 0 })));
+  expect(await limits()).toEqual(
+    ["long", "memory", "remote", "short"].map((name) => ({ class: name, max_running: 0 })),
+  );
   await resume();
   expect((await limits()).find((row) => row.class === "short")).toMatchObject({ max_running: 7 });
   await suspend();
   await limit(3);
   expect((await limits()).every((row) => row.max_running === 0)).toBe(true);
   await resume();
-  expect((await limits()).map((row) => row.max_running)).toEqual([null, null, 3]);
+  expect((await limits()).map((row) => row.max_running)).toEqual([null, null, null, 3]);
 });
 
 test("a usage row that is made while its tenant is suspended starts nothing", async () => {
