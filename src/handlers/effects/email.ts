@@ -1,7 +1,8 @@
 import { buffer } from "node:stream/consumers";
 import MailComposer from "nodemailer/lib/mail-composer";
 import type { EmailEffect } from "../../domain/effects/definition.ts";
-import { fillIn } from "../../domain/effects/template.ts";
+import { contentOf } from "../../domain/effects/email-content.ts";
+import { fillIn, fillInHtml } from "../../domain/effects/template.ts";
 import { PunctualError } from "../../kernel/errors.ts";
 import type { EffectAdapter, OutgoingEffect } from "./port.ts";
 import { deliver, type SmtpServer } from "./smtp.ts";
@@ -40,10 +41,12 @@ export function createEmailAdapter(options: { server: SmtpServer; from: string; 
 type Attachment = { filename: string; content: Buffer; contentType: string };
 
 function compose(
-  { effect, facts, resultUrl }: OutgoingEffect,
+  { effect, facts, content, resultUrl }: OutgoingEffect,
   frame: { from: string; messageId: string; attachments: Attachment[] },
 ) {
-  const { to, cc, subject, text } = effect as EmailEffect;
+  const email = effect as EmailEffect;
+  const { to, cc } = email;
+  const { subject, text, html } = content ?? contentOf(email, undefined, facts.result !== null);
   return new MailComposer({
     ...frame,
     to,
@@ -51,6 +54,7 @@ function compose(
     // What is filled in may hold anything; a subject is one line.
     subject: fillIn(subject, facts, resultUrl).replaceAll(/\s+/g, " ").trim(),
     text: fillIn(text, facts, resultUrl),
+    ...(html === null ? {} : { html: fillInHtml(html, facts, resultUrl) }),
     date: new Date(Math.floor(facts.run.finishedAt)),
     headers: { "X-Punctual-Run": facts.run.id, "Auto-Submitted": "auto-generated" },
     disableFileAccess: true,

@@ -1,33 +1,16 @@
 import { z } from "zod";
 import type { JobContext } from "../context.ts";
 import { defineJob } from "../registry.ts";
+import { periodInput, resolvePeriod } from "./period.ts";
 import { csvHeading, csvLines } from "./run-summary/csv.ts";
 import { createZoneFormat, isKnownZone } from "./run-summary/format.ts";
 import { type Heading, pageBody, pageHead } from "./run-summary/page.ts";
-import {
-  cutIntoBuckets,
-  NAMED_PERIODS,
-  type NamedPeriod,
-  PERIOD_LIMIT_MS,
-  resolvePeriod,
-} from "./run-summary/period.ts";
+import { cutIntoBuckets } from "./run-summary/period.ts";
 import { addRun, createTally } from "./run-summary/tally.ts";
-
-const instant = z.iso.datetime({ offset: true });
-const names = Object.keys(NAMED_PERIODS) as NamedPeriod[];
-
-const range = z
-  .strictObject({ from: instant, to: instant })
-  .refine(({ from, to }) => Date.parse(from) < Date.parse(to) && Date.parse(to) - Date.parse(from) <= PERIOD_LIMIT_MS, {
-    error: "`from` lies before `to`, and at most 366 days before it",
-  });
 
 const runSummaryInput = z
   .strictObject({
-    period: z
-      .union([z.enum(names), range])
-      .default("last-day")
-      .describe("Which runs, by nominal instant; a named period ends at this run's own nominal instant"),
+    period: periodInput,
     zone: z
       .string()
       .max(100)

@@ -1,42 +1,59 @@
-import { Agent, buildConnector } from "undici";
-import { ForbiddenAddress, type OutboundGuard } from "./guard.ts";
+import type { Socket } from "node:net";
+import { Agent, buildConnector, type Dispatcher } from "undici";
+import type { Target } from "../../domain/outbound/policy.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { refuseCrumbs } from "./crumbs.ts";
+import { ForbiddenAddress } from "./guard.ts";
+import { isLookUpFault } from "./look-up.ts";
 
-export type OutboundOptions = { guard: OutboundGuard; connectTimeoutMs: number };
-
-/** An HTTP agent for URLs that tenants name: every connection is dialled to an address the guard has looked at. */
-export function createOutboundAgent(options: OutboundOptions): Agent {
-  const { guard, connectTimeoutMs } = options;
-  const connector = (addresses: Awaited<ReturnType<OutboundGuard["resolve"]>>) =>
-    buildConnector({
-      timeout: connectTimeoutMs,
-      allowH2: false,
-      // What was looked at is what is dialled.
-      lookup: ((_host: string, wanted: { all?: boolean }, done: (...found: unknown[]) => void) =>
-        wanted.all === true ? done(null, addresses) : done(null, addresses[0]!.address, addresses[0]!.family)) as never,
-    } as buildConnector.BuildOptions);
-  return new Agent({
-    connect: (target, done) => {
-      guard.resolve(target.hostname).then(
-        (addresses) => connector(addresses)(target, done),
+/**
+ * An HTTP agent whose every connection is opened by `open`, which looks at where it leads. Connections are kept for a
+ * moment, for calls that come in bursts, however long the other side offers to keep them: what is kept is not looked at again.
+ */
+export function createAgent(
+  open: (target: Target) => Promise<Socket>,
+  { clock, connectTimeoutMs }: { clock: Pick<Clock, "monotonic">; connectTimeoutMs: number },
+): Dispatcher {
+  const secure = buildConnector({ timeout: connectTimeoutMs, allowH2: false });
+  const agent = new Agent({
+    connect: (wanted, done) => {
+      const isSecure = wanted.protocol === "https:";
+      const port = wanted.port === "" ? (isSecure ? 443 : 80) : Number(wanted.port);
+      open({ host: wanted.hostname, port }).then(
+        (socket) => {
+          socket.setNoDelay(true).setKeepAlive(true, 60_000);
+          if (isSecure) secure({ ...wanted, httpSocket: socket }, done);
+          else done(null, socket);
+        },
         (error: Error) => done(error, null),
       );
     },
-    // A kept connection is one that was looked at; they are few, and nobody waits for them.
-    keepAliveTimeout: 1_000,
-    pipelining: 0,
+    keepAliveTimeout: KEPT_MS,
+    keepAliveMaxTimeout: KEPT_MS,
+    pipelining: 1,
     maxHeaderSize: 32_768,
   });
+  return agent.compose(refuseCrumbs(clock));
 }
+
+const KEPT_MS = 1_000;
 
 /** Whether a request failed before anything of it can have reached the other side. */
 export function neverLeft(error: unknown): boolean {
   for (let at = error; at instanceof Error; at = at.cause) {
     if (at instanceof ForbiddenAddress) return true;
     const { code, syscall } = at as { code?: unknown; syscall?: unknown };
-    if (syscall === "connect" || syscall === "getaddrinfo") return true;
-    if (code === "UND_ERR_CONNECT_TIMEOUT" || /^(ERR_TLS|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_)/.test(String(code)))
-      return true;
+    if (syscall === "connect" || isLookUpFault(at)) return true;
+    if (code === "UND_ERR_CONNECT_TIMEOUT" || HANDSHAKE.test(String(code))) return true;
     if (at instanceof AggregateError && at.errors.length > 0 && at.errors.every(neverLeft)) return true;
   }
   return false;
+}
+
+/** Faults that come before anything is sent. */
+const HANDSHAKE = /^(ERR_TLS|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_)/;
+
+/** The other side could not prove who it is, or speaks no TLS that we do. */
+export function isTlsFault(code: unknown): boolean {
+  return HANDSHAKE.test(String(code)) || String(code).startsWith("ERR_SSL");
 }

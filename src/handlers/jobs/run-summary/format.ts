@@ -1,5 +1,5 @@
 import type { Instant } from "../../../kernel/clock.ts";
-import type { Period } from "./period.ts";
+import type { Period } from "../period.ts";
 
 /** Times as the reader's zone writes them. */
 export type ZoneFormat = {

@@ -1,8 +1,8 @@
 import { showId } from "../../../kernel/ids.ts";
+import type { Period } from "../period.ts";
 import { latenessChart, PERCENTILES, runsChart } from "./charts.ts";
 import { formatCount, formatMs, formatShare, type ZoneFormat } from "./format.ts";
 import { html, type Markup } from "./markup.ts";
-import type { Period } from "./period.ts";
 import { STYLE } from "./style.ts";
 import { OUTCOMES, type ScheduleTally, type Tally } from "./tally.ts";
 

@@ -1,23 +1,8 @@
-import type { Instant } from "../../../kernel/clock.ts";
+import type { Period } from "../period.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-
-/** Longest period a report may cover. */
-export const PERIOD_LIMIT_MS = 366 * DAY_MS;
-
-export const NAMED_PERIODS = { "last-hour": HOUR_MS, "last-day": DAY_MS, "last-7-days": 7 * DAY_MS } as const;
-export type NamedPeriod = keyof typeof NAMED_PERIODS;
-
-/** [fromAt, toAt), epoch ms. */
-export type Period = { fromAt: Instant; toAt: Instant };
-
-/** A named period ends at the run's own nominal instant, so that a retry reports the same period. */
-export function resolvePeriod(period: NamedPeriod | { from: string; to: string }, scheduledAt: Instant): Period {
-  if (typeof period === "string") return { fromAt: scheduledAt - NAMED_PERIODS[period], toAt: scheduledAt };
-  return { fromAt: Date.parse(period.from), toAt: Date.parse(period.to) };
-}
 
 const MOST_BUCKETS = 60;
 const WIDTHS_MS = [

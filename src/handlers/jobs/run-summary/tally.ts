@@ -1,7 +1,7 @@
 import { createHistogram, type RecordableHistogram } from "node:perf_hooks";
 import type { RunState } from "../../../domain/states.ts";
 import type { RunSummaryRow } from "../../run-reader.ts";
-import type { Period } from "./period.ts";
+import type { Period } from "../period.ts";
 
 /**
  * Everything a report says, counted run by run in memory that does not grow with the runs: percentiles come from
