@@ -2,6 +2,7 @@ import type { Instant } from "../kernel/clock.ts";
 import type { Uuid } from "../kernel/ids.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Bytes, StoredObject } from "../objects/port.ts";
+import type { CallbackPass } from "./callbacks.ts";
 import type { RunReader } from "./run-reader.ts";
 
 /** Everything a job may know and touch. It is given per attempt; nothing in it outlives the attempt. */
@@ -22,8 +23,13 @@ export type JobContext = {
   signal: AbortSignal;
   /** When the attempt is over at the latest (epoch ms). */
   deadlineAt: Instant;
-  /** Carries run, attempt and fence. */
+  /** Carries run, attempt and fence. From `info` on its lines are kept with the attempt, too. */
   log: Log;
+  /**
+   * Adds raw output of the work to the attempt's kept log: what a container prints, what a server answered. Secrets are
+   * taken out of its lines. It never waits and never fails.
+   */
+  capture(chunk: Uint8Array | string): void;
   /** Shows how far the attempt is; the last value wins and is written with a heartbeat. */
   progress(value: unknown): void;
   /**
@@ -31,6 +37,12 @@ export type JobContext = {
    * staged and not returned is an orphan, cleared later. A name can be used once in an attempt.
    */
   output(name: string, bytes: Bytes, mediaType: string): Promise<StagedOutput>;
+  /**
+   * Leave for somebody elsewhere to say how this attempt ended, until `endsAt` (epoch ms) at the latest; for a job that
+   * returns `detached`. Not in threads.
+   * @throws JobFailure `callback-unavailable` (permanent) where the operator has not set what it takes.
+   */
+  callback(endsAt: Instant): CallbackPass;
   read: RunReader;
 };
 

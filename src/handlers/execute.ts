@@ -1,8 +1,9 @@
-import type { Job } from "../domain/definition.ts";
+import type { Payload } from "../domain/definition.ts";
+import type { Job } from "../domain/jobs/job.ts";
 import { type KnownSecrets, NO_SECRETS } from "../domain/secrets/known.ts";
 import type { Detached, JobContext, JobResult } from "./context.ts";
+import { type JobKinds, runJob } from "./kinds.ts";
 import { failureOf, type HandlerOutcome, type JobFailure, permanentFailure } from "./outcome.ts";
-import type { JobRegistry } from "./registry.ts";
 
 /**
  * Runs one attempt: look up, check the payload, work, stage the output or let the work go on elsewhere. Never throws and never rejects.
@@ -13,15 +14,15 @@ import type { JobRegistry } from "./registry.ts";
  * An output that cannot be staged is a failed attempt like any other. What a failure says, it says without `secrets`.
  */
 export async function executeHandler(
-  registry: JobRegistry,
-  job: Pick<Job, "name" | "version">,
+  kinds: JobKinds,
+  job: Job,
   ctx: JobContext,
-  payload: unknown,
+  payload: Payload,
   secrets: KnownSecrets = NO_SECRETS,
 ): Promise<HandlerOutcome> {
   try {
     ctx.signal.throwIfAborted();
-    const result = await registry.get(job.name, job.version).run(ctx, payload, secrets);
+    const result = await runJob(kinds, ctx, job, payload, secrets);
     return await outcomeOf(ctx, result);
   } catch (thrown) {
     return failureOf(thrown, ctx.signal, secrets);

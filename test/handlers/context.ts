@@ -1,3 +1,4 @@
+import type { CallbackPass } from "../../src/handlers/callbacks.ts";
 import type { JobContext } from "../../src/handlers/context.ts";
 import type { RunSummaryRow } from "../../src/handlers/run-reader.ts";
 import { silentLog } from "../../src/kernel/log.ts";
@@ -6,9 +7,13 @@ import type { Bytes } from "../../src/objects/port.ts";
 export const RUN_AT = Date.UTC(2026, 10, 29, 18, 0);
 export const TENANT = "0196a0c1-5c00-8123-8abc-00000000000a";
 
+/** What every attempt is given for somebody elsewhere. */
+export const CALLBACK: CallbackPass = { url: "https://punctual.example.com/v1/worker", token: "cb_token" };
+
 export type TestContext = JobContext & {
   staged: { name: string; mediaType: string; text: string }[];
   shown: unknown[];
+  captured: string[];
 };
 
 /** A context whose outputs are kept in memory and whose runs come from `pages`, whoever asks for whatever period. */
@@ -17,6 +22,7 @@ export function testContext(
 ): TestContext {
   const staged: TestContext["staged"] = [];
   const shown: unknown[] = [];
+  const captured: string[] = [];
   return {
     run: {
       id: "0196a0c1-5c00-8123-8abc-0123456789ab",
@@ -30,12 +36,14 @@ export function testContext(
     signal: options.signal ?? new AbortController().signal,
     deadlineAt: RUN_AT + 900_000,
     log: silentLog,
+    capture: (chunk) => void captured.push(typeof chunk === "string" ? chunk : Buffer.from(chunk).toString()),
     progress: (value) => void shown.push(value),
     async output(name, bytes, mediaType) {
       const text = await textOf(bytes);
       staged.push({ name, mediaType, text });
       return { name, mediaType, uri: `fs:test/${name}`, version: "1", sha256: "0".repeat(64), size: text.length };
     },
+    callback: () => CALLBACK,
     read: {
       async *runsBetween() {
         yield* options.pages?.() ?? [];
@@ -43,6 +51,7 @@ export function testContext(
     },
     staged,
     shown,
+    captured,
   };
 }
 

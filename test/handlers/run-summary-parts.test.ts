@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { PERIOD_LIMIT_MS } from "../../src/handlers/jobs/period.ts";
 import { createZoneFormat, formatMs, formatShare } from "../../src/handlers/jobs/run-summary/format.ts";
-import { cutIntoBuckets, PERIOD_LIMIT_MS } from "../../src/handlers/jobs/run-summary/period.ts";
+import { cutIntoBuckets } from "../../src/handlers/jobs/run-summary/period.ts";
 import { addRun, createTally } from "../../src/handlers/jobs/run-summary/tally.ts";
 import { RUN_AT } from "./context.ts";
 import { runRow } from "./runs.ts";

@@ -1,8 +1,10 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
+import type { Payload } from "../../src/domain/definition.ts";
 import { executeHandler } from "../../src/handlers/execute.ts";
 import { CSV_ROWS_LIMIT, runSummary } from "../../src/handlers/jobs/run-summary.ts";
+import { runFunctions } from "../../src/handlers/kinds.ts";
 import { createRegistry } from "../../src/handlers/registry.ts";
 import type { RunSummaryRow } from "../../src/handlers/run-reader.ts";
 import { RUN_AT, TENANT, testContext } from "./context.ts";
@@ -12,12 +14,12 @@ setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;
 
 const MINUTE_MS = 60_000;
-const registry = createRegistry([runSummary]);
-const job = { name: "report.run-summary", version: 1 };
+const kinds = { function: runFunctions(createRegistry([runSummary])) };
+const job = { kind: "function", name: "report.run-summary", version: 1 } as const;
 
 async function report(payload: unknown, pages: () => Iterable<readonly RunSummaryRow[]> = () => []) {
   const ctx = testContext({ pages });
-  const outcome = await executeHandler(registry, job, ctx, payload);
+  const outcome = await executeHandler(kinds, job, ctx, payload as Payload);
   expect(outcome).toMatchObject({
     kind: "succeeded",
     output: { name: "report.html", mediaType: "text/html; charset=utf-8" },
@@ -41,7 +43,7 @@ it("asks for the tenant's own runs of the period that ends at the run's nominal 
     "last-7-days",
     { from: "2026-11-01T00:00:00+01:00", to: "2026-11-02T00:00:00Z" },
   ]) {
-    expect(await executeHandler(registry, job, ctx, { period })).toMatchObject({ kind: "succeeded" });
+    expect(await executeHandler(kinds, job, ctx, { period })).toMatchObject({ kind: "succeeded" });
   }
   expect(asked).toEqual([
     [TENANT, RUN_AT - 60 * MINUTE_MS, RUN_AT],
@@ -158,7 +160,7 @@ it("10,000 runs and more pass through without being kept: each page can be colle
       }
     },
   };
-  expect(await executeHandler(registry, job, ctx, { period: "last-7-days" })).toMatchObject({ kind: "succeeded" });
+  expect(await executeHandler(kinds, job, ctx, { period: "last-7-days" })).toMatchObject({ kind: "succeeded" });
   expect(alive).toHaveLength(40);
   expect(mostAlive).toBeLessThanOrEqual(4);
 });
@@ -180,7 +182,7 @@ it("stops between two pages when the attempt is aborted", async () => {
       yield [runRow(RUN_AT - MINUTE_MS)];
     }
   }
-  const outcome = await executeHandler(registry, job, testContext({ pages: endless, signal: stop.signal }), {});
+  const outcome = await executeHandler(kinds, job, testContext({ pages: endless, signal: stop.signal }), {});
   expect(outcome).toMatchObject({ kind: "failed", code: "aborted", message: "lease lost" });
   expect(pages).toBe(3);
 });
@@ -192,7 +194,7 @@ it.each([
   [{ zone: "Mars/Olympus" }, 'zone: found "Mars/Olympus"', "IANA"],
   [{ title: "" }, "title", ">=1"],
 ])("a payload it cannot report on is refused for good, with what is allowed: %j", async (payload, field, allowed) => {
-  const outcome = await executeHandler(registry, job, testContext(), payload);
+  const outcome = await executeHandler(kinds, job, testContext(), payload);
   expect(outcome).toMatchObject({
     transient: false,
     code: "job-input-invalid",
