@@ -2,8 +2,18 @@ import { randomUUID } from "node:crypto";
 import { type Audit, auditOf } from "./audit.ts";
 import { type DeadLetters, deadLettersOf } from "./dead-letters.ts";
 import { type Effects, effectsOf } from "./effects.ts";
-import { type ClientOptions, createHttp, pathOf } from "./http.ts";
-import { type ApiKeys, apiKeysOf, type Me, type Tenants, tenantsOf } from "./identity.ts";
+import { type EmailTemplates, emailTemplatesOf } from "./email-templates.ts";
+import { bodyOf, type ClientOptions, createHttp, pathOf } from "./http.ts";
+import {
+  type ApiKeys,
+  apiKeysOf,
+  type Me,
+  type SigningKeys,
+  signingKeysOf,
+  type Tenants,
+  tenantsOf,
+} from "./identity.ts";
+import { type LogQuery, logsOf, type RunLog } from "./logs.ts";
 import { type Backfill, backfillOf, type Operations, operationsOf } from "./operations.ts";
 import { type Previews, previewsOf } from "./previews.ts";
 import { type QuotasClient, quotasOf, type Usage } from "./quotas.ts";
@@ -26,6 +36,8 @@ import type {
   SchedulePage,
   ScheduleResumed,
 } from "./types.ts";
+import { type Webhooks, webhooksOf } from "./webhooks.ts";
+import { type Workers, workersOf } from "./workers.ts";
 
 export type ScheduleFilters = {
   status?: string;
@@ -103,6 +115,13 @@ export type Client = {
   effects: Effects;
   /** Keys of the tenant; for owners and admins. */
   apiKeys: ApiKeys;
+  /** What emails of effects say, by name. */
+  emailTemplates: EmailTemplates;
+  /** Servers that are told of what happens to runs. */
+  webhooks: Webhooks;
+  /** Who was heard of lately. */
+  workers: Workers;
+  signingKeys: SigningKeys;
   tenants: Tenants;
   me(): Promise<Me>;
   /** Who changed what. */
@@ -112,10 +131,12 @@ export type Client = {
     get(run: string): Promise<Run>;
     attempts(run: string): Promise<Attempt[]>;
     result(run: string): Promise<ResultLink>;
+    /** What an attempt (the latest, if none is named) has said so far. Its text is read as it comes, and not repeated. */
+    logs(run: string, part?: LogQuery): Promise<RunLog>;
     /** Runs a job once, without a schedule; once for an `idempotencyKey`. */
     create(draft: RunDraft, idempotencyKey?: string): Promise<RunMade>;
-    /** `accepted`: it is canceled; else its worker is told. */
-    cancel(run: string): Promise<{ runId: string; requested: true; accepted: boolean }>;
+    /** `accepted`: it is canceled; else its worker is told, or, where it is detached, nobody: see `callbackDueAt`. */
+    cancel(run: string): Promise<{ runId: string; requested: true; accepted: boolean; callbackDueAt: string | null }>;
   };
 };
 
@@ -165,6 +186,10 @@ export function createClient(options: ClientOptions): Client {
     usage: () => http.call({ path: "/v1/usage" }),
     effects: effectsOf(http),
     apiKeys: apiKeysOf(http),
+    emailTemplates: emailTemplatesOf(http),
+    webhooks: webhooksOf(http),
+    workers: workersOf(http),
+    signingKeys: signingKeysOf(http),
     tenants: tenantsOf(http),
     me: () => http.call({ path: "/v1/me" }),
     audit: auditOf(http),
@@ -175,6 +200,7 @@ export function createClient(options: ClientOptions): Client {
         return (await http.call<{ items: Attempt[] }>({ path: pathOf`/v1/runs/${run}/attempts` })).items;
       },
       result: (run) => http.call({ path: pathOf`/v1/runs/${run}/result` }),
+      logs: logsOf(http),
       create: (draft, idempotencyKey = randomUUID()) =>
         http.call({
           method: "POST",
@@ -185,11 +211,4 @@ export function createClient(options: ClientOptions): Client {
       cancel: (run) => http.call({ method: "POST", path: pathOf`/v1/runs/${run}/cancel`, body: "{}" }),
     },
   };
-}
-
-/** Parsing a payload and writing it again would round its numbers; the text itself goes into the body. */
-function bodyOf({ payloadJson, ...rest }: { payloadJson?: string }): string {
-  const body = JSON.stringify(rest);
-  if (payloadJson === undefined) return body;
-  return `${body.slice(0, -1)}${body === "{}" ? "" : ","}"payload":${payloadJson}}`;
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type Http, pathOf } from "./http.ts";
 import type { Operation } from "./operations.ts";
-import type { Attempt, Count, Fault, ListedRun, RunState } from "./types.ts";
+import type { Attempt, Count, Fault, Job, ListedRun, RunState } from "./types.ts";
 
 /** Runs that were given up, until a person has decided about them. Instants are RFC 3339 in UTC. */
 
@@ -21,6 +21,8 @@ export type DeadLetter = {
   resolvedAt: string | null;
   resolvedBy: string | null;
   replays: number;
+  /** null: its history was removed. */
+  job: Job | null;
 };
 
 export type DeadLetterDecision = {
@@ -56,6 +58,8 @@ export type DeadLetterGroup = {
   firstAt: string;
   lastAt: string;
   sampleRunId: string;
+  /** Of the sample. */
+  job: Job | null;
 };
 
 /** Which open letters are meant; all fields must fit. */

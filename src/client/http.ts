@@ -18,11 +18,15 @@ export type Call = {
   /** With its identifiers escaped: see `pathOf`. */
   path: string;
   query?: Readonly<Record<string, string | number | boolean | undefined>>;
-  /** JSON text. */
-  body?: string;
+  /** JSON text; with a `content-type` of its own, whatever that is. */
+  body?: NonNullable<RequestInit["body"]>;
   headers?: Readonly<Record<string, string>>;
   /** It is not safe to repeat: the caller hears of a doubtful end. */
   once?: boolean;
+  /** Longest wait for this answer, in place of the client's. */
+  timeoutMs?: number;
+  /** Ends the wait: the caller does not need the answer any more. */
+  signal?: AbortSignal;
 };
 
 export type Http = {
@@ -33,6 +37,8 @@ export type Http = {
   call<T>(call: Call): Promise<T>;
   /** A good answer of many lines, read as they come, however long that takes. Not repeated. Throws as `call` does. */
   lines(call: Pick<Call, "path" | "query">): Promise<{ headers: Headers; lines: AsyncGenerator<string> }>;
+  /** The same for a text that is no list of lines. */
+  text(call: Pick<Call, "path" | "query">): Promise<{ headers: Headers; text: AsyncIterable<Uint8Array> }>;
 };
 
 const TRIES = 4;
@@ -54,7 +60,8 @@ export function createHttp(options: ClientOptions): Http {
     return url;
   }
 
-  async function attempt<T>({ method = "GET", path, query = {}, body, headers = {} }: Call): Promise<T> {
+  async function attempt<T>({ method = "GET", path, query = {}, body, headers = {}, ...call }: Call): Promise<T> {
+    const timeout = AbortSignal.timeout(call.timeoutMs ?? options.timeoutMs ?? 30_000);
     const url = urlOf(path, query);
     const response = await ask(url, {
       method,
@@ -66,12 +73,26 @@ export function createHttp(options: ClientOptions): Http {
         ...headers,
       },
       ...(body === undefined ? {} : { body }),
-      signal: AbortSignal.timeout(options.timeoutMs ?? 30_000),
+      ...(body instanceof ReadableStream ? { duplex: "half" } : {}),
+      signal: call.signal === undefined ? timeout : AbortSignal.any([timeout, call.signal]),
     });
     const document = parse(response.text);
     if (!response.ok) throw problemOf(response, document, url.origin);
     if (document === undefined) throw new NoAnswer(url.origin, "what answers is not the Punctual API (no JSON)", false);
     return document as T;
+  }
+
+  /** A good answer's body, to be read as it comes. */
+  async function stream({ path, query = {} }: Pick<Call, "path" | "query">) {
+    const url = urlOf(path, query);
+    const response = await fetch(url, { redirect: "error", headers: caller }).catch((error: unknown) => {
+      throw noAnswerOf(url, error);
+    });
+    if (response.ok && response.body !== null) return { headers: response.headers, url, body: response.body };
+    const answer = await read(response).catch((error: unknown) => {
+      throw noAnswerOf(url, error);
+    });
+    throw problemOf(answer, parse(answer.text), url.origin);
   }
 
   return {
@@ -80,7 +101,7 @@ export function createHttp(options: ClientOptions): Http {
         try {
           return await attempt<T>(call);
         } catch (error) {
-          if (call.once || tries === TRIES || !mayHelpToRepeat(error)) throw error;
+          if (call.once || call.signal?.aborted || tries === TRIES || !mayHelpToRepeat(error)) throw error;
           const askedMs = error instanceof ApiProblem ? (error.retryAfterMs ?? 0) : 0;
           if (askedMs > LONGEST_PAUSE_MS) throw error;
           await options.sleep(Math.max(askedMs, FIRST_PAUSE_MS * 2 ** (tries - 1)));
@@ -88,17 +109,14 @@ export function createHttp(options: ClientOptions): Http {
       }
     },
 
-    async lines({ path, query = {} }) {
-      const url = urlOf(path, query);
-      const response = await fetch(url, { redirect: "error", headers: caller }).catch((error: unknown) => {
-        throw noAnswerOf(url, error);
-      });
-      if (response.ok && response.body !== null)
-        return { headers: response.headers, lines: linesOf(url, response.body) };
-      const answer = await read(response).catch((error: unknown) => {
-        throw noAnswerOf(url, error);
-      });
-      throw problemOf(answer, parse(answer.text), url.origin);
+    async lines(call) {
+      const { headers, url, body } = await stream(call);
+      return { headers, lines: linesOf(url, body) };
+    },
+
+    async text(call) {
+      const { headers, url, body } = await stream(call);
+      return { headers, text: bytesOf(url, body) };
     },
   };
 }
@@ -106,12 +124,16 @@ export function createHttp(options: ClientOptions): Http {
 async function* linesOf(url: URL, body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = "";
+  for await (const chunk of bytesOf(url, body)) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop()!;
+    yield* lines;
+  }
+}
+
+async function* bytesOf(url: URL, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
-    for await (const chunk of body) {
-      const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-      rest = lines.pop()!;
-      yield* lines;
-    }
+    yield* body;
   } catch (error) {
     throw noAnswerOf(url, error);
   }
@@ -144,10 +166,12 @@ async function read(response: Response): Promise<Answer> {
 
 /** What fetch throws says little by itself; its cause knows. */
 export function noAnswerOf(url: URL, error: unknown): NoAnswer {
-  if ((error as Error).name === "TimeoutError") return new NoAnswer(url.origin, "no answer came in time", false, error);
+  // Whoever ends a wait may give any reason for it.
+  if (!(error instanceof Error)) return new NoAnswer(url.origin, String(error), false, error);
+  if (error.name === "TimeoutError") return new NoAnswer(url.origin, "no answer came in time", false, error);
   const cause = (error as { cause?: { code?: string; message?: string; errors?: { code?: string }[] } }).cause;
   const code = cause?.code ?? cause?.errors?.[0]?.code ?? "";
-  const reason = cause?.message || code || (error as Error).message;
+  const reason = cause?.message || code || error.message;
   return new NoAnswer(url.origin, reason, code === "ECONNREFUSED", error);
 }
 
@@ -184,4 +208,11 @@ const MEMBERS_OF_ALL = new Set([
 function mayHelpToRepeat(error: unknown): boolean {
   if (error instanceof ApiProblem) return error.retryable;
   return error instanceof NoAnswer && !error.refused && error.cause !== undefined;
+}
+
+/** Parsing a payload and writing it again would round its numbers; the text itself goes into the body. */
+export function bodyOf({ payloadJson, ...rest }: { payloadJson?: string }): string {
+  const body = JSON.stringify(rest);
+  if (payloadJson === undefined) return body;
+  return `${body.slice(0, -1)}${body === "{}" ? "" : ","}"payload":${payloadJson}}`;
 }

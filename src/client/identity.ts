@@ -34,14 +34,41 @@ export type ApiKeys = {
   revoke(keyId: string): Promise<{ apiKey: ApiKey; changed: boolean }>;
 };
 
+export type SigningKey = {
+  keyId: string;
+  label: string;
+  state: "active" | "expiring" | "expired" | "revoked";
+  activeUntil: string | null;
+  revokedAt: string | null;
+  createdAt: string;
+  createdBy: string;
+  rotatedFrom: string | null;
+  replacedBy: string | null;
+};
+/** `key` is the whole key, `whsec_…`: nobody can show it again. */
+export type SigningKeyMade = { key: string; signingKey: SigningKey };
+
+/** What signs the tenant's calls to others. */
+export type SigningKeys = {
+  list(page?: { limit?: number; after?: string }): Promise<{ items: SigningKey[]; next: string | null }>;
+  /** Never repeated by itself, as with API keys. */
+  create(draft: { label: string }): Promise<SigningKeyMade>;
+  rotate(keyId: string, choice?: { overlapSeconds?: number }): Promise<SigningKeyMade & { replaced: SigningKey }>;
+  /** `changed` is false when it was revoked already. */
+  revoke(keyId: string): Promise<{ signingKey: SigningKey; changed: boolean }>;
+};
+
 export type Tenant = {
   tenantId: string;
   name: string;
   status: "active" | "suspended";
   /** null: all. */
   allowedJobs: string[] | null;
+  /** Where its calls may lead; null: any host and port at a public address. */
+  outbound: OutboundRules | null;
   createdAt: string;
 };
+export type OutboundRules = { allow: string[]; hosts: string[] | null; ports: number[] | null };
 export type TenantPage = { items: Tenant[]; next: string | null };
 
 /** For keys of the role admin. */
@@ -52,7 +79,12 @@ export type Tenants = {
   create(draft: { name: string; allowedJobs?: readonly string[] | null }): Promise<Tenant>;
   edit(
     tenantId: string,
-    change: { name?: string; allowedJobs?: readonly string[] | null; status?: "active" | "suspended" },
+    change: {
+      name?: string;
+      allowedJobs?: readonly string[] | null;
+      outbound?: Partial<OutboundRules> | null;
+      status?: "active" | "suspended";
+    },
   ): Promise<{ tenant: Tenant; changed: boolean }>;
 };
 
@@ -78,6 +110,21 @@ export function apiKeysOf(http: Http): ApiKeys {
         once: true,
       }),
     revoke: (keyId) => http.call({ method: "DELETE", path: pathOf`/v1/api-keys/${keyId}` }),
+  };
+}
+
+export function signingKeysOf(http: Http): SigningKeys {
+  return {
+    list: (page = {}) => http.call({ path: "/v1/signing-keys", query: page }),
+    create: (draft) => http.call({ method: "POST", path: "/v1/signing-keys", body: JSON.stringify(draft), once: true }),
+    rotate: (keyId, choice = {}) =>
+      http.call({
+        method: "POST",
+        path: pathOf`/v1/signing-keys/${keyId}/rotate`,
+        body: JSON.stringify(choice),
+        once: true,
+      }),
+    revoke: (keyId) => http.call({ method: "DELETE", path: pathOf`/v1/signing-keys/${keyId}` }),
   };
 }
 

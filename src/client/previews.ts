@@ -1,4 +1,4 @@
-import { type Http, pathOf } from "./http.ts";
+import { bodyOf, type Http, pathOf } from "./http.ts";
 import type { BothInstants, Count, Rule } from "./types.ts";
 
 /** What a rule or a change would do, before it is made. Instants are RFC 3339 in UTC; `local` is RFC 9557. */
@@ -44,6 +44,7 @@ export type ChangePreview = Preview & {
   diff: {
     against: number;
     fields: FieldChange[];
+    hasMoreFields: boolean;
     stay: (BothInstants & { movedFrom?: string | undefined; movedTo?: string | undefined })[];
     vanish: BothInstants[];
     appear: BothInstants[];
@@ -71,7 +72,10 @@ export type Previews = {
   /** When a rule would run, with its calendars, window and bounds. */
   preview(request: PreviewRequest): Promise<Preview>;
   /** What a change would do to a schedule; the fields are those of the API's PATCH. */
-  previewChange(schedule: string, change?: Question & Record<string, unknown>): Promise<ChangePreview>;
+  previewChange(
+    schedule: string,
+    change?: Question & { payloadJson?: string } & Record<string, unknown>,
+  ): Promise<ChangePreview>;
   /** How a revision differs from another one, by default the one before. */
   diff(schedule: string, revision: number, against?: number): Promise<RevisionDiff>;
 };
@@ -80,7 +84,7 @@ export function previewsOf(http: Http): Previews {
   return {
     preview: (request) => http.call({ method: "POST", path: "/v1/schedules/preview", body: JSON.stringify(request) }),
     previewChange: (schedule, change = {}) =>
-      http.call({ method: "POST", path: pathOf`/v1/schedules/${schedule}/preview`, body: JSON.stringify(change) }),
+      http.call({ method: "POST", path: pathOf`/v1/schedules/${schedule}/preview`, body: bodyOf(change) }),
     diff: (schedule, revision, against) =>
       http.call({ path: pathOf`/v1/schedules/${schedule}/revisions/${String(revision)}/diff`, query: { against } }),
   };

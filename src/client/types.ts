@@ -2,6 +2,9 @@
 
 import type { RunEffect } from "./effects.ts";
 
+/** What runs: `function` and `remote` jobs have a name and a version, the other kinds fields of their own. */
+export type Job = { kind: string; name?: string; version?: number; [field: string]: unknown };
+
 export type RunState = "queued" | "blocked" | "running" | "retrying" | "succeeded" | "failed" | "canceled" | "skipped";
 
 export type Fault = { code: string; message: string };
@@ -16,7 +19,7 @@ export type ListedRun = {
   state: RunState;
   class: string;
   trigger: string;
-  job: { name: string; version: number } | null;
+  job: Job | null;
   revision: number | null;
   attempt: number;
   scheduledAt: string;
@@ -52,6 +55,9 @@ export type Attempt = {
   error: Fault | null;
   detachedAt: string | null;
   adoptedBy: string | null;
+  /** As the job last said it. */
+  progress: unknown;
+  logBytes: number | null;
 };
 
 /** Where a result's bytes are for the next minutes, and what they must be. */
@@ -84,7 +90,7 @@ export type Schedule = {
   labels: Record<string, string>;
   notes: string | null;
   rule: Rule;
-  job: { kind: string; name: string; version: number };
+  job: Job;
   class: string;
   payload: Record<string, unknown>;
   calendars?: CalendarUse[] | undefined;
@@ -132,7 +138,7 @@ export type SchedulePage = { items: Schedule[]; next: string | null };
  * so that the API judges every digit of it.
  */
 export type RunDraft = {
-  job: { kind: string; name: string; version: number };
+  job: Job;
   class?: string;
   payloadJson?: string;
   [field: string]: unknown;
