@@ -1,22 +1,32 @@
+import { jobLabelOf } from "../domain/jobs/job.ts";
+import type { IssueCallback } from "../handlers/callbacks.ts";
 import type { JobContext } from "../handlers/context.ts";
 import { executeHandler } from "../handlers/execute.ts";
+import type { JobKinds } from "../handlers/kinds.ts";
 import type { HandlerOutcome } from "../handlers/outcome.ts";
 import type { JobRegistry } from "../handlers/registry.ts";
 import type { RunReader } from "../handlers/run-reader.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { showId } from "../kernel/ids.ts";
-import { scrubbedLog } from "../kernel/log.ts";
+import { keptLog, type Log, scrubbedLog } from "../kernel/log.ts";
 import { storableJson } from "../kernel/storable.ts";
 import type { HeldAttempt, StopReason } from "./held.ts";
+import { type AttemptLog, NOTHING_KEPT } from "./logs/attempt-log.ts";
+import type { LogKeeper } from "./logs/log-keeper.ts";
+import { readableLine } from "./logs/log-line.ts";
 import { mayHoldSecrets, openPayload } from "./open-payload.ts";
 import { type Outputs, type OutputTools, stageOutput, whileLapsed } from "./outputs.ts";
 import type { Reports } from "./reports.ts";
 import { outputWithout, type SecretsInUse, scrubbed, scrubLine } from "./secrets-in-use.ts";
 
 export type AttemptTools = OutputTools & {
+  /** Knows which inputs of functions hold secrets. */
   registry: JobRegistry;
+  kinds: JobKinds;
   reader: RunReader;
+  issueCallback: IssueCallback;
   reports: Reports;
+  logs: Pick<LogKeeper, "open">;
   /** Remembers what was opened, for what is said where no attempt is known. */
   secrets: SecretsInUse;
   /** Hears how long each handler took (ms), its report not counted: what decides how many runs a hint may name. */
@@ -33,12 +43,12 @@ export async function runAttempt(tools: AttemptTools, attempt: HeldAttempt): Pro
   const startedMs = clock.monotonic();
   const staged: Outputs = new Map();
   const outcome = await work(tools, attempt, staged);
+  attempt.log?.end();
+  // A job may leave something behind that speaks later: a log begun by that would never end.
+  attempt.log ??= NOTHING_KEPT;
   const seconds = (clock.monotonic() - startedMs) / 1000;
   tools.observe(grant.class, seconds * 1000);
-  metrics.duration.observe(
-    { class: grant.class, job: `${grant.job.name}@${grant.job.version}`, outcome: outcome.kind },
-    seconds,
-  );
+  metrics.duration.observe({ class: grant.class, job: jobLabelOf(grant.job), outcome: outcome.kind }, seconds);
   try {
     await report(tools, attempt, outcome, staged);
   } catch (error) {
@@ -51,7 +61,7 @@ export async function runAttempt(tools: AttemptTools, attempt: HeldAttempt): Pro
 
 async function work(tools: AttemptTools, attempt: HeldAttempt, staged: Outputs): Promise<HandlerOutcome> {
   const { grant } = attempt;
-  const { registry } = tools;
+  const { registry, kinds } = tools;
   let { payload } = grant;
   if (mayHoldSecrets(registry, grant)) {
     const opened = await openPayload(tools.authority.vault, registry, grant);
@@ -60,7 +70,7 @@ async function work(tools: AttemptTools, attempt: HeldAttempt, staged: Outputs):
     attempt.secrets = opened.secrets;
     tools.secrets.add(opened.secrets);
   }
-  return executeHandler(registry, grant.job, contextOf(tools, attempt, staged), payload, attempt.secrets);
+  return executeHandler(kinds, grant.job, contextOf(tools, attempt, staged), payload, attempt.secrets);
 }
 
 async function report(
@@ -132,18 +142,35 @@ async function complete(
   }
 }
 
-function logOf(tools: AttemptTools, { grant, secrets }: HeldAttempt) {
-  const log = tools.authority.log.child({
-    run: showId("run", grant.runId),
-    attempt: grant.attempt,
-    fence: String(grant.fence),
-  });
+function logOf(tools: AttemptTools, attempt: HeldAttempt): Log {
+  const { secrets } = attempt;
+  const log = childOf(tools, attempt);
   return secrets.count === 0 ? log : scrubbedLog(log, (line) => scrubLine(line, secrets));
+}
+
+/** What the job says of itself: it is kept with the attempt as well. */
+function jobLogOf(tools: AttemptTools, attempt: HeldAttempt): Log {
+  const { secrets } = attempt;
+  const scrub = secrets.count === 0 ? (line: string) => line : (line: string) => scrubLine(line, secrets);
+  return keptLog(childOf(tools, attempt), scrub, (line) => keptOf(tools, attempt).line(readableLine(line)));
+}
+
+function childOf(tools: AttemptTools, { grant }: HeldAttempt): Log {
+  const { runId, attempt, fence } = grant;
+  return tools.authority.log.child({ run: showId("run", runId), attempt, fence: String(fence) });
+}
+
+/** Most attempts say nothing: what is kept of one is begun with its first word. */
+function keptOf(tools: AttemptTools, attempt: HeldAttempt): AttemptLog {
+  const { runId, attempt: n, fence } = attempt.grant;
+  attempt.log ??= tools.logs.open({ runId, attempt: n, fence, secrets: () => attempt.secrets });
+  return attempt.log;
 }
 
 function contextOf(tools: AttemptTools, attempt: HeldAttempt, staged: Outputs): JobContext {
   const { grant } = attempt;
-  return {
+  let log: Log | undefined;
+  const context: JobContext = {
     run: {
       id: showId("run", grant.runId),
       scheduleId: grant.scheduleId === null ? null : showId("sch", grant.scheduleId),
@@ -157,13 +184,19 @@ function contextOf(tools: AttemptTools, attempt: HeldAttempt, staged: Outputs): 
     deadlineAt: grant.deadlineAt,
     // A child logger costs as much as a small job, so it is made when it is asked for.
     get log() {
-      return logOf(tools, attempt);
+      log ??= jobLogOf(tools, attempt);
+      return log;
     },
+    capture: (chunk) => keptOf(tools, attempt).capture(chunk),
     progress(value) {
-      attempt.progress = storableJson(scrubbed(value, attempt.secrets)) ?? attempt.progress;
+      const text = storableJson(scrubbed(value, attempt.secrets));
+      if (text === undefined) context.log.warn("progress was left out: it is no JSON, or longer than 4,000 characters");
+      else attempt.progress = text;
     },
+    callback: (endsAt) => tools.issueCallback(context.run, endsAt),
     read: tools.reader,
     output: (name, bytes, mediaType) =>
       stageOutput(tools, attempt, staged, outputWithout(attempt.secrets, { name, bytes, mediaType })),
   };
+  return context;
 }

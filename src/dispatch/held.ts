@@ -1,6 +1,7 @@
 import type { Grant } from "../authority/attempts/grant.ts";
 import type { KnownSecrets } from "../domain/secrets/known.ts";
 import type { Uuid } from "../kernel/ids.ts";
+import type { AttemptLog } from "./logs/attempt-log.ts";
 
 /** Why a running attempt is told to stop. */
 export type StopReason = "canceled" | "deadline" | "lease-doubtful" | "stale-fence" | "shutdown";
@@ -19,6 +20,8 @@ export type HeldAttempt = {
   progress: string | undefined;
   /** What was opened for it: whatever it says goes out without that. */
   secrets: KnownSecrets;
+  /** What its job has said so far, if anything. */
+  log: AttemptLog | undefined;
 };
 
 /** The attempts of this process by run; a fence that is not here is nobody's business any more. */

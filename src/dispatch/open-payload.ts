@@ -1,8 +1,8 @@
 import type { Grant } from "../authority/attempts/grant.ts";
+import { openPayload as open } from "../authority/secrets/open-payload.ts";
 import type { Vault } from "../authority/secrets/vault.ts";
 import type { Payload } from "../domain/definition.ts";
-import { findSealed, mapJson, sealedTextOf } from "../domain/secrets/forms.ts";
-import { type KnownSecrets, knowSecrets } from "../domain/secrets/known.ts";
+import type { KnownSecrets } from "../domain/secrets/known.ts";
 import { findMarked, hasMarks } from "../domain/secrets/marks.ts";
 import type { HandlerFailure } from "../handlers/outcome.ts";
 import type { JobRegistry } from "../handlers/registry.ts";
@@ -18,7 +18,7 @@ const RETRY_AFTER_MS = 15_000;
 /** Most attempts end here: neither their payload nor their job has anything secret. */
 export function mayHoldSecrets(registry: JobRegistry, { maySeal, job }: Pick<Grant, "maySeal" | "job">): boolean {
   if (maySeal) return true;
-  const known = registry.find(job.name, job.version);
+  const known = registry.functionOf(job);
   return known !== undefined && hasMarks(known.input);
 }
 
@@ -31,20 +31,10 @@ export async function openPayload(
   registry: JobRegistry,
   { tenantId, job, payload }: Pick<Grant, "tenantId" | "job" | "payload">,
 ): Promise<OpenedPayload> {
-  const sealed = findSealed(payload);
   try {
-    const opened = await vault.open(
-      tenantId,
-      sealed.map((one) => one.text),
-    );
-    const plain = mapJson(payload, (value) => opened.get(sealedTextOf(value) ?? "")) as Payload;
-    const known = registry.find(job.name, job.version);
-    const marked = known === undefined ? [] : findMarked(known.input, plain);
-    const secrets = knowSecrets([
-      ...sealed.map(({ path, text }) => ({ path, value: opened.get(text) })),
-      ...marked.map((path) => ({ path, value: path.reduce<unknown>((at, part) => Object(at)[part], plain) })),
-    ]);
-    return { ok: true, payload: plain, secrets };
+    const known = registry.functionOf(job);
+    const marked = (plain: Payload) => (known === undefined ? [] : findMarked(known.input, plain));
+    return { ok: true, ...(await open(vault, tenantId, payload, marked)) };
   } catch (error) {
     const message = messageOf(error);
     const failure = { kind: "failed", transient: true, code: "secret-unavailable", message } as const;

@@ -1,5 +1,5 @@
 import type { Authority } from "../authority/authority.ts";
-import { grantUpload } from "../authority/objects/grant-upload.ts";
+import { grantUpload, MOST_OUTPUTS } from "../authority/objects/grant-upload.ts";
 import { stageObject } from "../authority/objects/stage-object.ts";
 import type { OutputBytes, StagedOutput } from "../handlers/context.ts";
 import { permanentFailure, transientFailure } from "../handlers/outcome.ts";
@@ -8,6 +8,7 @@ import { digesting } from "../objects/digest.ts";
 import { createObjectKey, type ObjectKey } from "../objects/key.ts";
 import { ALLOWED_MEDIA_TYPE, isMediaType } from "../objects/media-type.ts";
 import type { ObjectStore, StoredObject } from "../objects/port.ts";
+import { boundedOutput } from "./bounded-output.ts";
 import type { Heartbeats } from "./heartbeats.ts";
 import type { HeldAttempt } from "./held.ts";
 import { insist } from "./insist.ts";
@@ -18,6 +19,8 @@ export type OutputTools = {
   heartbeats: Pick<Heartbeats, "revive">;
   /** Nobody waits for answers any more: the process is ending. */
   ending: AbortSignal;
+  /** Most bytes of one output. */
+  outputLimitBytes: number;
 };
 
 /** What an attempt staged, by URI: what its completion may name. */
@@ -26,7 +29,8 @@ export type Outputs = Map<string, { objectId: Uuid; sha256: string }>;
 /**
  * Grant, upload, stage. Lost replies and a lapsed lease cost patience, not the finished work: a repeated grant is the
  * same one, a repeated upload finds its own bytes.
- * @throws JobFailure `media-type-invalid` (permanent); transient ones when the attempt lost its run or its grant.
+ * @throws JobFailure `media-type-invalid`, `output-invalid` or `output-too-large` (permanent); transient ones when the
+ * attempt lost its run or its grant.
  */
 export async function stageOutput(
   tools: OutputTools,
@@ -48,11 +52,18 @@ export async function stageOutput(
       grantUpload(authority, { runId, fence, name, uri: objects.uriOf(key), mediaType }),
     ),
   );
+  if (granted.kind === "too-many-outputs") {
+    throw permanentFailure(granted.kind, `an attempt may have ${MOST_OUTPUTS} outputs at most`);
+  }
   if (granted.kind !== "granted") throw transientFailure(granted.kind, "the attempt may not upload any more");
 
   // Who was told to stop before may still offer what is finished: the grant says that nobody has taken over.
   const { signal } = attempt.stop;
-  const object = await upload(objects, key, { name, bytes, mediaType }, signal.aborted ? undefined : signal);
+  const bounded = boundedOutput(bytes, tools.outputLimitBytes);
+  const output = { name, bytes: bounded.bytes, mediaType };
+  const object = await upload(objects, key, output, signal.aborted ? undefined : signal).catch((error: unknown) => {
+    throw bounded.failure() ?? error;
+  });
   const { uri, version, sha256, size } = object;
   const facts = { runId, fence, objectId: granted.objectId, uri, version, sha256, size };
   const answer = await whileLapsed(tools, attempt, () =>

@@ -1,6 +1,7 @@
 import { LRUCache } from "lru-cache";
 import { type KnownSecrets, SCRUBBED } from "../domain/secrets/known.ts";
 import type { OutputBytes } from "../handlers/context.ts";
+import { jsonOf } from "../kernel/storable.ts";
 
 /** The secrets this process has opened, as far back as it remembers: a job may leave something behind that speaks later. */
 export type SecretsInUse = {
@@ -25,7 +26,7 @@ export function createSecretsInUse(): SecretsInUse {
 export function scrubbed(value: unknown, secrets: KnownSecrets): unknown {
   if (secrets.count === 0) return value;
   try {
-    const text: string | undefined = JSON.stringify(value);
+    const text = jsonOf(value);
     return text === undefined ? undefined : secrets.scrubJson(JSON.parse(text));
   } catch {
     return undefined;

@@ -1,8 +1,14 @@
+import { adoptRuns } from "../authority/attempts/adopt.ts";
 import type { Grant } from "../authority/attempts/grant.ts";
+import type { LogStore } from "../authority/attempts/keep-log.ts";
 import type { Authority } from "../authority/authority.ts";
+import type { Holder } from "../authority/containers/holders.ts";
 import { announceWorker, dismissWorker, forgetWorkers } from "../authority/dispatch/presence.ts";
 import type { SlotAccounts } from "../domain/dispatch/slot-accounts.ts";
+import { trustedUntil } from "../domain/lease.ts";
 import { NO_SECRETS } from "../domain/secrets/known.ts";
+import type { IssueCallback } from "../handlers/callbacks.ts";
+import type { JobKinds } from "../handlers/kinds.ts";
 import { describeThrown } from "../handlers/outcome.ts";
 import type { JobRegistry } from "../handlers/registry.ts";
 import type { RunReader } from "../handlers/run-reader.ts";
@@ -16,6 +22,7 @@ import { createClaimer } from "./claimer.ts";
 import { createFetcher } from "./fetcher.ts";
 import { createHeartbeats } from "./heartbeats.ts";
 import { createHeldAttempts, type HeldAttempt } from "./held.ts";
+import { createLogKeeper } from "./logs/log-keeper.ts";
 import { createReports } from "./reports.ts";
 import type { SecretsInUse } from "./secrets-in-use.ts";
 import { createSlots } from "./slots.ts";
@@ -29,11 +36,19 @@ export type WorkerOptions = {
   /** The same authority on connections of its own: heartbeats never queue behind other work. */
   heartbeatAuthority: Authority;
   registry: JobRegistry;
+  kinds: JobKinds;
   objects: ObjectStore;
+  /** Where what attempts say is kept. */
+  logs: LogStore;
   reader: RunReader;
+  issueCallback: IssueCallback;
   secrets: SecretsInUse;
   source: Source;
   claimLanes: number;
+  /** When the event loop of the process was blocked, if it was. */
+  blocked?: () => { agoMs: number; ms: number } | undefined;
+  /** Most bytes of one output. */
+  outputLimitBytes: number;
   /** How long running attempts may go on after stop was asked for. */
   graceMs: number;
   /** Whose the slots of each class are. */
@@ -43,6 +58,8 @@ export type WorkerOptions = {
 export type Worker = Service & {
   /** There may be something to fetch in this class. */
   wake(class_: string): void;
+  /** Takes detached attempts over, as many as there are slots for; answers how many. */
+  adopt(wanted: readonly Holder[]): Promise<number>;
   readonly running: number;
 };
 
@@ -63,13 +80,18 @@ export function createWorker(options: WorkerOptions): Worker {
   const ending = new AbortController();
   const reports = createReports(authority, ending.signal);
   const heartbeats = createHeartbeats({ authority: options.heartbeatAuthority, held, ending: ending.signal });
+  const logs = createLogKeeper(authority, options.logs);
   const tools = {
     authority,
     registry: options.registry,
+    kinds: options.kinds,
     objects: options.objects,
+    outputLimitBytes: options.outputLimitBytes,
     reader: options.reader,
+    issueCallback: options.issueCallback,
     secrets: options.secrets,
     reports,
+    logs,
     heartbeats,
     ending: ending.signal,
     observe: slots.observe,
@@ -90,6 +112,7 @@ export function createWorker(options: WorkerOptions): Worker {
           name: options.name,
           slots: slots.summary(),
           version: options.version,
+          blocked: options.blocked?.(),
         });
         return { did: 0, more: false };
       },
@@ -98,36 +121,62 @@ export function createWorker(options: WorkerOptions): Worker {
   );
 
   function onGrants(grants: readonly Grant[], trustedUntilMs: number): void {
+    for (const grant of grants) begin(grant, trustedUntilMs, grant.deadlineAt - grant.startedAt);
+  }
+
+  function begin(grant: Grant, trustedUntilMs: number, remainingMs: number): void {
     const nowMs = clock.monotonic();
-    for (const grant of grants) {
-      const deadlineMs = nowMs + (grant.deadlineAt - grant.startedAt);
-      const attempt: HeldAttempt = {
-        grant,
-        stop: new AbortController(),
-        // A lease never outlasts its attempt.
-        trustedUntilMs: Math.min(trustedUntilMs, deadlineMs),
-        renewedMs: nowMs,
-        deadlineMs,
-        progress: undefined,
-        secrets: NO_SECRETS,
-      };
-      held.add(attempt);
-      slots.take(grant.class, 1);
-      accounts.get(grant.class)!.hold(grant.tenantId, 1);
-      void runAttempt(tools, attempt)
-        // It says that it never rejects; should it be wrong, one attempt is lost and not the process.
-        .catch((error) =>
-          log.error(
-            { reason: options.secrets.scrub(describeThrown(error)) },
-            "an attempt was lost; its lease will end it",
-          ),
-        )
-        .finally(() => {
-          held.remove(attempt);
-          accounts.get(grant.class)!.hold(grant.tenantId, -1);
-          slots.giveBack(grant.class, 1);
-        });
+    const deadlineMs = nowMs + remainingMs;
+    const attempt: HeldAttempt = {
+      grant,
+      stop: new AbortController(),
+      // A lease never outlasts its attempt.
+      trustedUntilMs: Math.min(trustedUntilMs, deadlineMs),
+      renewedMs: nowMs,
+      deadlineMs,
+      progress: undefined,
+      secrets: NO_SECRETS,
+      log: undefined,
+    };
+    held.add(attempt);
+    slots.take(grant.class, 1);
+    accounts.get(grant.class)!.hold(grant.tenantId, 1);
+    void runAttempt(tools, attempt)
+      // It says that it never rejects; should it be wrong, one attempt is lost and not the process.
+      .catch((error) =>
+        log.error(
+          { reason: options.secrets.scrub(describeThrown(error)) },
+          "an attempt was lost; its lease will end it",
+        ),
+      )
+      .finally(() => {
+        held.remove(attempt);
+        accounts.get(grant.class)!.hold(grant.tenantId, -1);
+        slots.giveBack(grant.class, 1);
+      });
+  }
+
+  async function adopt(wanted: readonly Holder[]): Promise<number> {
+    const room = new Map(slots.classes.map((class_) => [class_, slots.free(class_)]));
+    const fitting = wanted.filter((one) => {
+      const left = (room.get(one.class) ?? 0) - 1;
+      room.set(one.class, left);
+      return left >= 0;
+    });
+    if (fitting.length === 0 || stopping !== undefined) return 0;
+    const sentAtMs = clock.monotonic();
+    const outcomes = await adoptRuns(
+      authority,
+      fitting.map(({ runId, fence }) => ({ runId, fence, worker: options.name })),
+    );
+    let adopted = 0;
+    for (const outcome of outcomes) {
+      // An answer that comes late may name what is ours already.
+      if (outcome.kind !== "adopted" || held.get(outcome.grant.runId)?.grant.fence === outcome.grant.fence) continue;
+      begin(outcome.grant, trustedUntil(sentAtMs, authority.settings.lease), outcome.remainingMs);
+      adopted++;
     }
+    return adopted;
   }
 
   async function endAttempts(): Promise<void> {
@@ -155,9 +204,10 @@ export function createWorker(options: WorkerOptions): Worker {
     async start() {
       // Those that were killed could not sign off.
       await forgetWorkers(authority);
-      await startAll([heartbeats, announcer, ...fetchers.values()]);
+      await startAll([heartbeats, logs, announcer, ...fetchers.values()]);
     },
     wake: (class_) => fetchers.get(class_)?.wake(),
+    adopt,
     get running() {
       return held.size;
     },
@@ -168,6 +218,7 @@ export function createWorker(options: WorkerOptions): Worker {
         await claimer.drain();
         await endAttempts();
         await reports.drain();
+        await logs.stop();
         await announcer.stop();
         await dismissWorker(authority, options.id).catch((error) =>
           log.warn({ reason: messageOf(error) }, "the worker could not sign off"),

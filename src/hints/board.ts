@@ -1,7 +1,7 @@
 import { createBullBoard } from "@bull-board/api";
 import { BullMQAdapter } from "@bull-board/api/bullMQAdapter";
 import { Queue } from "bullmq";
-import { CLASSES } from "../domain/definition.ts";
+import { OWN_CLASSES } from "../domain/definition.ts";
 import { operatorError } from "../kernel/errors.ts";
 import type { BoardAction } from "./board-actions.ts";
 import { type OpenView, ScopedAdapter } from "./board-adapter.ts";
@@ -54,7 +54,7 @@ export function createBoard(options: { redis: HintRedis }): Board {
       throw operatorError("redis-away", "Redis does not answer", {}, error);
     });
     return new Map(
-      CLASSES.map((class_) => {
+      OWN_CLASSES.map((class_) => {
         const name = queueName(tenantId, class_);
         const opts = { connection: redis.client, prefix: redis.names.prefix, skipMetasUpdate: true };
         const queue = new Queue(name, opts, () => root.forQueue(name) as typeof root);

@@ -3,6 +3,7 @@ import { readLetterGauges } from "../authority/dead-letters/keep.ts";
 import { readBacklogAges } from "../authority/dispatch/backlog.ts";
 import { readEffectBacklog } from "../authority/effects/due.ts";
 import { countBehind } from "../authority/timezones/replan-walk.ts";
+import { readDeliveryBacklog } from "../authority/webhooks/due.ts";
 import type { Pass } from "../kernel/loop.ts";
 
 const EVERY_MS = 15_000;
@@ -25,6 +26,7 @@ export function createGaugeReader(options: { authority: Authority; classes: read
         metrics.effectsOverdue.set({ kind }, overdueMs / 1000);
         metrics.effectsUncertain.set({ kind }, uncertain);
       }
+      metrics.deliveriesOverdue.set((await readDeliveryBacklog(authority)) / 1000);
       const letters = await readLetterGauges(authority);
       metrics.deadLetters.set(letters.open);
       metrics.deadLetterAge.set(letters.oldestAgeMs / 1000);

@@ -66,10 +66,13 @@ export function createScanner(options: {
     mask = bucketMask(bucketsOf(id, await announceScanner(authority, id, LEASE_MS)));
   }
 
-  async function settleBatch(batch: readonly Uuid[], untilMs: number): Promise<{ did: number; stillDue: boolean }> {
+  async function settleBatch(
+    batch: readonly Uuid[],
+    hasTime: () => boolean,
+  ): Promise<{ did: number; stillDue: boolean }> {
     const all = { did: 0, stillDue: false };
     for (let rest = batch; rest.length > 0; ) {
-      if (clock.monotonic() >= untilMs) return { ...all, stillDue: true };
+      if (!hasTime()) return { ...all, stillDue: true };
       await windows.refresh();
       const done = await materialize(authority, rest, windows);
       await authority.faults.reach("scanner:committed");
@@ -90,6 +93,9 @@ export function createScanner(options: {
     const all = { did: 0, leftOut: 0, stillDue: false };
     const together = scheduleIds.filter((id) => !troubles.alone(id));
     const apart = scheduleIds.filter(troubles.alone);
+    let refused = false;
+    // One that is refused is looked for until it is found: passes that all end before that would never get past it.
+    const hasTime = () => clock.monotonic() < untilMs || (refused && all.leftOut === 0);
     while (together.length + apart.length > 0) {
       const startedMs = clock.monotonic();
       if (startedMs >= untilMs) return { ...all, stillDue: true };
@@ -98,12 +104,13 @@ export function createScanner(options: {
         batch,
         async (part) => {
           try {
-            const done = await settleBatch(part, untilMs);
+            const done = await settleBatch(part, hasTime);
             if (done.did > 0 && part.length === 1) troubles.clear(part[0]!);
             all.did += done.did;
             all.stillDue ||= done.stillDue;
           } catch (error) {
             troubles.suspect(part, error);
+            refused = true;
             throw error;
           }
         },

@@ -83,7 +83,7 @@ export function createWindows(authority: Authority, redis: RedisSide): Windows {
     },
     publishNow(row) {
       // A copy's hints would stand among those of its original; the relay publishes once it was recovered.
-      if (!isRecorded || !redis.available()) return false;
+      if (!isRecorded || !redis.available() || row.class === "remote") return false;
       const window = windowOf(slots.get(row.class) ?? 0);
       const key = keyOf(row.tenantId, row.class);
       const limit = limits.get(key);

@@ -24,7 +24,7 @@ afterEach(async () => {
 
 async function start(roles: ("worker" | "sweeper")[], run?: (ctx: JobContext) => JobResult | Promise<JobResult>) {
   const jobs = run === undefined ? [] : [defineJob({ name: "test.noop", version: 1, input: z.unknown(), run })];
-  const node = await startNode({ roles, url: world.url, jobs, config: { PUNCTUAL_SLOTS_SHORT: "1" } });
+  const node = await startNode({ roles, leases: "short", url: world.url, jobs, config: { PUNCTUAL_SLOTS_SHORT: "1" } });
   nodes.push(node);
   return node;
 }

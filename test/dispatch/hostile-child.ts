@@ -15,6 +15,15 @@ const DEEDS: Readonly<Record<string, (signal: AbortSignal) => unknown>> = {
   "proxy thrown": () => Promise.reject(new Proxy({}, { getPrototypeOf: no, get: no })),
   "stray rejection": () => void Promise.reject(new Error("stray")),
   "stray rejection of a proxy": () => void Promise.reject(new Proxy({}, { getPrototypeOf: no, get: no })),
+  "process.exit": () => process.exit(1),
+  "process.exit of a library that hides its failure": async () => {
+    await sleep(1);
+    try {
+      process.exit(1);
+    } catch {}
+  },
+  "process.exit in a timer": () => void setTimeout(() => process.exit(1), 10),
+  "process.abort": () => process.abort(),
   "throw in a timer": () => void setTimeout(no, 10),
   "throwing abort listener": (signal) => {
     signal.addEventListener("abort", no);

@@ -14,6 +14,10 @@ const ENDS = {
   "proxy thrown": "handler-error",
   "stray rejection": "succeeded",
   "stray rejection of a proxy": "succeeded",
+  "process.exit": "process-exit",
+  "process.exit of a library that hides its failure": "succeeded",
+  "process.exit in a timer": "succeeded",
+  "process.abort": "process-exit",
   "throw in a timer": "succeeded",
   "throwing abort listener": "attempt-timeout",
 };

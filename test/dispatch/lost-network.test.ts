@@ -28,7 +28,7 @@ afterEach(async () => {
 async function startWorker(run: (ctx: JobContext) => Promise<JobResult> | JobResult): Promise<Node> {
   const job = defineJob({ name: "test.noop", version: 1, input: z.unknown(), run });
   const config = { PUNCTUAL_VERB_DEADLINE_MS: "1000" };
-  const node = await startNode({ roles: ["worker"], url: proxy.url, jobs: [job], config });
+  const node = await startNode({ roles: ["worker"], leases: "short", url: proxy.url, jobs: [job], config });
   nodes.push(node);
   return node;
 }

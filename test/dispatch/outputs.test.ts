@@ -18,12 +18,12 @@ afterEach(async () => {
 });
 
 /** One run of a job that may be tried once, on a worker of its own. */
-async function runOnce(run: (ctx: JobContext) => Promise<JobResult> | JobResult): Promise<void> {
+async function runOnce(run: (ctx: JobContext) => Promise<JobResult> | JobResult, config = {}): Promise<void> {
   const id = await world.newSchedule({ retry: { maxAttempts: 1 } as never });
   await world.makeDue(id);
   await world.materialize([id]);
   const job = defineJob({ name: "test.noop", version: 1, input: z.unknown(), run });
-  node = await startNode({ roles: ["worker"], url: world.url, jobs: [job] });
+  node = await startNode({ roles: ["worker"], url: world.url, jobs: [job], config });
 }
 
 async function failure(): Promise<{ code: string; message: string }> {
@@ -71,3 +71,46 @@ test("a media type that would be a header of its own is refused for good", async
       'mediaType: found "text/html\\r\\nx-evil: 1"; allowed: a media type such as text/html; charset=utf-8, at most 200 characters',
   });
 });
+
+for (const [kind, bytes] of [
+  ["bytes", () => Buffer.alloc(5_000)],
+  ["a stream that never ends", endless],
+] as const) {
+  test(`an output that is too large fails the run for good, and nothing of it stays: ${kind}`, async () => {
+    await runOnce(() => ({ output: { name: "r", mediaType: "text/plain", bytes: bytes() } }), {
+      PUNCTUAL_OUTPUT_LIMIT_BYTES: "4096",
+    });
+    expect(await failure()).toEqual({
+      code: "output-too-large",
+      message: "an output may have at most 4,096 bytes here",
+    });
+    const { objects } = await node!.core.objects.list(undefined);
+    expect(objects).toEqual([]);
+    expect(asked).toBeLessThan(10);
+  });
+}
+
+let asked = 0;
+async function* endless() {
+  for (asked = 0; ; asked++) yield Buffer.alloc(1_000);
+}
+
+for (const [found, bytes] of [
+  ["string", "text"],
+  ["bigint", 1n],
+  ["null", null],
+  [
+    "number",
+    (async function* () {
+      yield 1;
+    })(),
+  ],
+] as const) {
+  test(`an output whose bytes are none fails the run for good: ${found}`, async () => {
+    await runOnce(() => ({ output: { name: "r", mediaType: "text/plain", bytes: bytes as never } }));
+    expect(await failure()).toMatchObject({
+      code: "output-invalid",
+      message: expect.stringContaining(`found ${found};`),
+    });
+  });
+}

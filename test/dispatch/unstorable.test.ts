@@ -25,11 +25,14 @@ const DEEDS: Readonly<Record<string, { ends: string; work: (ctx: JobContext) => 
     ends: "object-name-invalid",
     work: () => ({ output: { name: `r${NUL}`, mediaType: "text/plain", bytes: Buffer.from("x") } }),
   },
-  "progress with NUL, then a BigInt": {
+  "progress with NUL and a BigInt, then what is no JSON": {
     ends: "succeeded",
     async work(ctx) {
-      ctx.progress({ [`k${NUL}`]: `v${NUL}${HALF}` });
-      ctx.progress({ n: 1n });
+      const cycle: Record<string, unknown> = { n: 1n };
+      ctx.progress({ ...cycle, [`k${NUL}`]: `v${NUL}${HALF}` });
+      cycle.cycle = cycle;
+      ctx.progress(cycle);
+      ctx.progress("x".repeat(4_001));
       await sleep(2_000);
     },
   },
@@ -75,7 +78,7 @@ test("B45 B46 what nobody can store fails its own attempt, clearly and once; the
   expect(failed!.error_message.length).toBeLessThanOrEqual(4000);
   // Of progress the last thing that can be kept is kept.
   const shown = told.find((one) => one.deed.startsWith("progress"));
-  expect(shown?.progress).toEqual({ "k\uFFFD": "v\uFFFD\uFFFD" });
+  expect(shown?.progress).toEqual({ n: "1", "k\uFFFD": "v\uFFFD\uFFFD" });
   await world.check();
   await world.close();
 });

@@ -24,9 +24,13 @@ afterEach(async () => {
 type Run = (ctx: JobContext, input: { name?: string | undefined }) => Promise<void> | void;
 
 /** A worker without Redis whose one job is `run`. */
-async function startWorker(run: Run, config: Record<string, string> = {}, url = world.url): Promise<Node> {
+async function startWorker(
+  run: Run,
+  config: Record<string, string> = {},
+  more: Partial<NodeOptions> = {},
+): Promise<Node> {
   const job = defineJob({ name: "test.noop", version: 1, input: z.object({ name: z.string().optional() }), run });
-  return start({ roles: ["worker"], url, config }, [job]);
+  return start({ roles: ["worker"], url: world.url, config, ...more }, [job]);
 }
 
 async function start(options: NodeOptions, jobs: Parameters<typeof startNode>[0]["jobs"] = []): Promise<Node> {
@@ -85,7 +89,7 @@ for (const perRow of [1, 20]) {
 test("heartbeats keep an attempt alive that takes longer than a lease", async () => {
   await start({ roles: ["sweeper"], url: world.url });
   await bear(1);
-  await startWorker(() => sleep(4_000));
+  await startWorker(() => sleep(4_000), {}, { leases: "short" });
   await allSucceed(world.admin, 1);
   const { rows } = await world.admin.query("select n, outcome from attempt");
   expect(rows).toEqual([{ n: 1, outcome: null }]);
@@ -145,6 +149,7 @@ test("a worker that is asked to stop fetches nothing, lets attempts end, gives b
       } else await endless(told)(ctx, {});
     },
     { PUNCTUAL_SLOTS_SHORT: "2", PUNCTUAL_GRACE_MS: "4000" },
+    { leases: "short" },
   );
   await until("both run", async () => (await countRuns(world.admin)).running === 2);
   await first.stop();

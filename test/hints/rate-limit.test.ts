@@ -23,7 +23,7 @@ if (redisAvailable) {
 
     it("a limited queue gives no more than its rate, and is asked again when its window is over", async () => {
       await world.publisher.setRateLimits([rate(4, 500)]);
-      const worker = await world.worker({ lookEveryMs: 60_000 });
+      const worker = await world.worker();
       await world.publisher.publish([...world.rows(1, 10), ...world.rows(2, 10)]);
       const woken = new Promise<void>((resolve) => void worker.onReady("short", resolve));
 

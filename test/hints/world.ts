@@ -19,7 +19,10 @@ export type HintWorld = {
   redis: HintRedis;
   waker: Waker;
   publisher: Publisher;
-  /** A worker process: connection, subscriber and consumer of its own. */
+  /**
+   * A worker process: connection, subscriber and consumer of its own. It looks at what is ready when it first fetches and
+   * when it is woken; a look of its own in between, just before a publish, would let that fetch come too early.
+   */
   worker(options?: WorkerOptions): Promise<Consumer & { accounts: SlotAccounts }>;
   /** `count` rows of one tenant with fresh ids. */
   rows(tenant: number, count: number, more?: Partial<PublishableRow>): PublishableRow[];
@@ -60,7 +63,7 @@ export async function startHintWorld(
       const own = await open();
       const accounts = new SlotAccounts({ slots, reservedFraction, now: () => clock.monotonic() });
       const classes = [{ class: "short", accounts }];
-      const consumer = createConsumer({ ...own, clock, log, classes, lookEveryMs: 100, ...options });
+      const consumer = createConsumer({ ...own, clock, log, classes, lookEveryMs: 60_000, ...options });
       services.push(consumer);
       await consumer.start();
       return { ...consumer, accounts };
@@ -84,7 +87,7 @@ export async function startHintWorld(
 /** Repeats `attempt` until it returns something, for things that other processes bring about. */
 export async function eventually<T>(
   attempt: () => Promise<T | undefined> | T | undefined,
-  withinMs = 10_000,
+  withinMs = 60_000,
 ): Promise<T> {
   const until = performance.now() + withinMs;
   while (performance.now() < until) {

@@ -153,7 +153,7 @@ if (redisAvailable) {
 
   test("what Redis did not take is unmarked in the same pass, and no lock is held while it is waited for", async () => {
     const server = await startTestRedis();
-    const own = await startHintWorld(server, { commandTimeoutMs: 300 });
+    const own = await startHintWorld(server, { commandTimeoutMs: 1_000 });
     const tenantId = await tenantWith(10, "globex");
     process.kill(server.pid, "SIGSTOP");
     try {

@@ -142,3 +142,9 @@ test("a look does not wait for Redis to hear of start rates, and what it has not
   await look(null);
   expect(heard).toEqual([[7], [undefined]]);
 });
+
+test("what tenants' own workers come for is never for Redis, however much room there is", async () => {
+  const windows = await refreshed();
+  expect(windows.publishNow({ ...row(world.tenantId, LANES.normal, 1), class: "remote" })).toBe(false);
+  expect(windows.publishNow(row(world.tenantId, LANES.normal, 1))).toBe(true);
+});

@@ -60,11 +60,14 @@ export class Truth {
   async #cut(nowAt: number, world: World): Promise<void> {
     this.timeIs(nowAt);
     const records = await readRecords(world, [this.id]);
-    const { accounted, backfilled } = records.get(this.id)!;
+    const { accounted, backfilled, cursor } = records.get(this.id)!;
     const known = new Set(this.#instants);
-    const untilAt = Math.max(nowAt, accounted.at(-1)?.toAt ?? nowAt, ...backfilled.filter((at) => known.has(at)));
+    // Of a schedule that has made all its runs nothing more is due, also where it made the last of them just now.
+    const { maxRuns = Number.POSITIVE_INFINITY } = this.inForce;
+    const dueTo = cursor.runsMade >= maxRuns ? Number.NEGATIVE_INFINITY : nowAt;
+    const untilAt = Math.max(dueTo, accounted.at(-1)?.toAt ?? nowAt, ...backfilled.filter((at) => known.has(at)));
     this.#instants = this.#instants.filter((at) => at <= untilAt);
-    this.#knownTo = untilAt;
+    this.#knownTo = Math.max(nowAt, untilAt);
   }
 
   /**

@@ -172,7 +172,7 @@ it("a worker without the key fails the attempt for the moment, without a word of
     jobs: [job],
     config: { PUNCTUAL_SECRET_KEYS: OLD },
   });
-  await until("it succeeds", async () => (await world.run(runId)).state === "succeeded", 20_000, attempts);
+  await until("it succeeds", async () => (await world.run(runId)).state === "succeeded", 60_000, attempts);
   await withIt.stop();
   const plain = { user: "u", password: "quiet words" };
   expect(seen).toEqual([{ login: plain, list: [1, plain] }]);

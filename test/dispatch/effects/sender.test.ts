@@ -1,16 +1,17 @@
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, expect, it, onTestFinished } from "vitest";
 import { resolveEffect } from "../../../src/authority/effects/resolve.ts";
-import { createEffectSender, type EffectSender, SEND_LEASE_MS } from "../../../src/dispatch/effects/sender.ts";
+import { createEffectSender } from "../../../src/dispatch/effects/sender.ts";
+import { SEND_LEASE_MS, type Sender } from "../../../src/dispatch/effects/sending-loop.ts";
 import { createEmailAdapter } from "../../../src/handlers/effects/email.ts";
 import type { EffectAdapter } from "../../../src/handlers/effects/port.ts";
 import { createWebhookAdapter } from "../../../src/handlers/effects/webhook.ts";
-import { createOutboundAgent } from "../../../src/handlers/outbound/agent.ts";
-import { createOutboundGuard } from "../../../src/handlers/outbound/guard.ts";
+import { systemClock } from "../../../src/kernel/clock.ts";
 import { outcomeUnknown } from "../../../src/kernel/errors.ts";
 import type { Uuid } from "../../../src/kernel/ids.ts";
 import { effect, effectsOf, email, makeSendable, succeeded, webhook } from "../../authority/effects/scenes.ts";
 import { running } from "../../authority/scenes.ts";
+import { outboundOf } from "../../support/outbound.ts";
 import { mailReceiver, webhookReceiver } from "../../support/receivers.ts";
 import { createWorld, type World } from "../../support/world.ts";
 
@@ -24,12 +25,12 @@ afterEach(async () => {
 });
 
 function webhooks(concurrency = 8): EffectAdapter {
-  const guard = createOutboundGuard(["127.0.0.0/8"]);
   return createWebhookAdapter({
-    agent: createOutboundAgent({ guard, connectTimeoutMs: 1000 }),
+    outbound: outboundOf(),
+    keys: { keysOf: async () => [] },
     concurrency,
     userAgent: "Punctual/test",
-    now: Date.now,
+    clock: systemClock,
   });
 }
 
@@ -41,10 +42,7 @@ function emails(port: number): EffectAdapter {
   });
 }
 
-function senderOf(
-  adapter: EffectAdapter,
-  change: Partial<Parameters<typeof createEffectSender>[0]> = {},
-): EffectSender {
+function senderOf(adapter: EffectAdapter, change: Partial<Parameters<typeof createEffectSender>[0]> = {}): Sender {
   const sender = createEffectSender({
     authority: world.authority,
     adapter,
@@ -58,7 +56,7 @@ function senderOf(
   return sender;
 }
 
-const pass = (sender: EffectSender) => sender.pass(new AbortController().signal);
+const pass = (sender: Sender) => sender.pass(new AbortController().signal);
 
 it("what is due is sent once, and says what came of it", async () => {
   const hooks = await webhookReceiver(
