@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import express from "express";
 import type { Board } from "../hints/board.ts";
 import type { CallLimits } from "../hints/call-limits.ts";
+import type { Timer } from "../kernel/clock.ts";
 import { operatorError } from "../kernel/errors.ts";
 import type { Database } from "../store/database.ts";
 import { createReaders } from "../store/reads/wall/readers.ts";
@@ -10,8 +11,10 @@ import { createAuthenticator } from "./auth.ts";
 import { mountBoard } from "./board/mount-board.ts";
 import type { ApiContext, ServerContext } from "./context.ts";
 import { createCursorCodec } from "./cursor.ts";
+import { createCallbacks } from "./identity/callbacks.ts";
 import { createKeyUse } from "./identity/key-use.ts";
 import { createTokens, type TokenConfig } from "./identity/tokens.ts";
+import { endUnread } from "./input/pieces.ts";
 import { guardEntrance } from "./limits/guessing.ts";
 import { createLimits } from "./limits/limit-calls.ts";
 import { mountProblems, mountRoutes } from "./mount.ts";
@@ -22,6 +25,7 @@ import { createSessions } from "./sessions/session.ts";
 import { mountSignIn } from "./sessions/sign-in.ts";
 import { createLinkSigner } from "./signed-link.ts";
 import { ROUTES } from "./table.ts";
+import { createWorkerDesk, type WorkerDeskParts } from "./worker/desk.ts";
 
 export type ApiConfig = {
   /** Where callers reach this API when that is not where it listens (behind a proxy). */
@@ -36,14 +40,20 @@ export type ApiConfig = {
   closeGraceMs: number;
 };
 
-export type ApiParts = Omit<ApiContext, "db" | "cursors" | "links" | "entrance" | "limits" | "publicUrl" | "zones"> & {
+export type ApiParts = Omit<
+  ApiContext,
+  "db" | "cursors" | "links" | "workers" | "entrance" | "limits" | "publicUrl" | "zones"
+> & {
   db: Database;
   config: ApiConfig;
+  workers: WorkerDeskParts;
   /** Counts calls; without it they are not limited. */
   callLimits?: CallLimits;
   /** Where there is a Redis. */
   board: Board | undefined;
 };
+
+const HANG_UP_EVERY_MS = 50;
 
 export type ListeningApi = { url: string; close(): Promise<void> };
 export type Api = { listen(host: string, port: number): Promise<ListeningApi> };
@@ -57,7 +67,9 @@ export function createApi(parts: ApiParts): Api {
   const tokens = config.oidc === undefined ? undefined : createTokens({ config: config.oidc, db, clock });
   const authenticator = createAuthenticator({ db, clock, keyUse, tokens });
   const sessions = createSessions({ secret: config.secret, clock: parts.clock });
-  const entrance = createEntrance({ authenticator, sessions, publicUrl: () => publicUrl });
+  const workers = createWorkerDesk({ ...parts, ...parts.workers, secret: config.secret });
+  const callbacks = createCallbacks({ tokens: workers.callbackTokens, db, clock });
+  const entrance = createEntrance({ authenticator, callbacks, sessions, publicUrl: () => publicUrl });
   const limits = parts.callLimits === undefined ? undefined : createLimits(parts.callLimits, clock);
   const context: ServerContext = {
     ...parts,
@@ -65,6 +77,7 @@ export function createApi(parts: ApiParts): Api {
     readers: createReaders(parts),
     cursors: createCursorCodec(config.secret),
     links: createLinkSigner(config.secret),
+    workers,
     publicUrl: () => publicUrl,
     entrance: limits === undefined ? entrance : guardEntrance(entrance, limits.guesses),
     // Another version may be adopted while this process serves.
@@ -76,6 +89,7 @@ export function createApi(parts: ApiParts): Api {
   const app = express();
   app.disable("x-powered-by").disable("etag").set("query parser", false).enable("case sensitive routing");
   if (config.trustProxy !== undefined) app.set("trust proxy", config.trustProxy);
+  app.use(endUnread(parts.clock));
   app.use(giveRequestId(parts.clock));
   app.use((_request, response, next) => {
     response.set({ "x-content-type-options": "nosniff", "referrer-policy": "same-origin" });
@@ -90,7 +104,10 @@ export function createApi(parts: ApiParts): Api {
 
   return {
     async listen(host, port) {
-      const server = createServer({ requestTimeout: 60_000, headersTimeout: 20_000 }, app);
+      // An upload may take its time; whoever sends anything else has a minute (input/read-request.ts).
+      // What comes before a caller is known is read ahead: little, since it may come in pieces of a byte.
+      const terms = { requestTimeout: 3_600_000, headersTimeout: 20_000, highWaterMark: 16_384 };
+      const server = createServer(terms, app);
       await new Promise<void>((resolve, reject) => {
         server.once("error", (error: NodeJS.ErrnoException) => reject(explain(error, host, port)));
         server.listen(port, host, resolve);
@@ -100,11 +117,19 @@ export function createApi(parts: ApiParts): Api {
       publicUrl ||= url;
       let closed: Promise<void> | undefined;
       const close = async () => {
+        workers.polls.close();
         const ended = new Promise<void>((resolve) => server.close(() => resolve()));
-        server.closeIdleConnections();
+        // Those that are answered now are idle a moment later.
+        let again: Timer;
+        const hangUp = () => {
+          server.closeIdleConnections();
+          again = parts.clock.after(HANG_UP_EVERY_MS, hangUp);
+        };
+        hangUp();
         const impatience = parts.clock.after(config.closeGraceMs, () => server.closeAllConnections());
         await ended;
         impatience.cancel();
+        again!.cancel();
         await keyUse.close();
       };
       return {

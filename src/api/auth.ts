@@ -104,6 +104,7 @@ function callerOf(row: ApiKeyRow): Caller {
     tenantName: row.tenantName,
     tenantStatus: row.tenantStatus,
     allowedJobs: row.allowedJobs,
+    outbound: row.outbound,
     credential: { kind: "key", keyId: row.id, prefix: row.prefix, label: row.label, endsAt: row.expiresAt },
     role: row.role,
     actingFor: false,

@@ -1,6 +1,9 @@
 import type { Readable } from "node:stream";
 import type { Authority } from "../authority/authority.ts";
+import type { ContainerRules } from "../domain/containers/rules.ts";
 import type { EffectKind } from "../domain/effects/states.ts";
+import type { CallbackSubject } from "../domain/jobs/callback-token.ts";
+import type { OutboundRules } from "../domain/outbound/rules.ts";
 import type { ZoneSource } from "../domain/recurrence/zone-source.ts";
 import type { Clock, Instant } from "../kernel/clock.ts";
 import type { Uuid } from "../kernel/ids.ts";
@@ -14,6 +17,7 @@ import type { JobCatalogue } from "./job-catalogue.ts";
 import type { Limits } from "./limits/limit-calls.ts";
 import type { Entrance } from "./sessions/entrance.ts";
 import type { LinkSigner } from "./signed-link.ts";
+import type { WorkerDesk } from "./worker/desk.ts";
 
 export const ROLES = ["admin", "owner", "operator", "viewer", "worker"] as const;
 export type Role = (typeof ROLES)[number];
@@ -23,10 +27,12 @@ export const READERS: readonly Role[] = ["admin", "owner", "operator", "viewer"]
 /** Everybody who may change them. */
 export const WRITERS: readonly Role[] = ["admin", "owner", "operator"];
 
-/** What a caller proved who it is by: a key of ours, or the token of an issuer that this installation trusts. */
+/** What a caller proved who it is by: a key of ours, the token of an issuer that this installation trusts, or one that we gave out. */
 export type Credential =
   | { kind: "key"; keyId: Uuid; prefix: string; label: string; endsAt: Instant | null }
-  | { kind: "token"; issuer: string; subject: string; endsAt: Instant };
+  | { kind: "token"; issuer: string; subject: string; endsAt: Instant }
+  /** Of one attempt, for whoever does its work elsewhere. */
+  | { kind: "callback"; subject: CallbackSubject; endsAt: Instant };
 
 export type Caller = {
   tenantId: Uuid;
@@ -36,6 +42,8 @@ export type Caller = {
   tenantStatus: string;
   /** Names of the job types this tenant may use; null: all that there are. */
   allowedJobs: readonly string[] | null;
+  /** Where its calls may lead; null: wherever anybody's may. */
+  outbound: OutboundRules | null;
   credential: Credential;
   role: Role;
   /** Whether the tenant is another than the credential's own: an admin acts for it. */
@@ -68,11 +76,17 @@ export type ApiContext = {
   health: HealthProbe;
   objects: ResultReader;
   zones: ZoneSource;
+  /** Addresses and ranges that every tenant's calls may reach although they are not public. */
+  outboundAllow: readonly string[];
   jobs: JobCatalogue;
   /** Kinds of effects that this installation can send. */
   effectKinds: readonly EffectKind[];
+  /** What containers may be; undefined: this installation runs none. */
+  containers: ContainerRules | undefined;
   cursors: CursorCodec;
   links: LinkSigner;
+  /** Of the calls of workers that are not ours, and of callbacks. */
+  workers: WorkerDesk;
   entrance: Entrance;
   /** Undefined: nobody counts calls. */
   limits: Limits | undefined;

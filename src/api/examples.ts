@@ -166,6 +166,8 @@ export const ATTEMPT = {
   error: null,
   detachedAt: null,
   adoptedBy: null,
+  progress: { rows: 12_000 },
+  logBytes: 1_482,
 } as const;
 
 export const OPERATION = {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Job } from "../domain/jobs/job.ts";
 import type { Path } from "../domain/secrets/forms.ts";
 import { type KnownSecrets, NO_SECRETS } from "../domain/secrets/known.ts";
 import { findMarked, hasMarks } from "../domain/secrets/marks.ts";
@@ -18,16 +19,15 @@ export type JobType = {
 
 export type JobCatalogue = {
   list(): readonly JobType[];
-  /** What is wrong with a payload for that job; empty when it fits. Undefined when there is no such job. */
-  check(
-    job: { name: string; version: number },
-    payload: unknown,
-    secrets?: KnownSecrets,
-  ): readonly FieldFault[] | undefined;
+  /**
+   * What is wrong with a payload for that job; empty when it fits. Undefined when there is no such function. What tenants bring
+   * themselves takes any payload.
+   */
+  check(job: Job, payload: unknown, secrets?: KnownSecrets): readonly FieldFault[] | undefined;
   /** Whether the job's input marks any field as secret. */
-  marksSecrets(job: { name: string; version: number }): boolean;
+  marksSecrets(job: Job): boolean;
   /** Where this payload has what the job's input marks as secret. */
-  findSecrets(job: { name: string; version: number }, payload: unknown): readonly Path[];
+  findSecrets(job: Job, payload: unknown): readonly Path[];
 };
 
 /** The catalogue of these jobs (the handlers' registry has them; this room knows only what it needs of one). */
@@ -41,11 +41,12 @@ export function createJobCatalogue(jobs: readonly { name: string; version: numbe
       input: z.toJSONSchema(input, { io: "input", unrepresentable: "any" }) as Record<string, unknown>,
     }),
   );
-  const find = (job: { name: string; version: number }) =>
-    jobs.find((one) => one.name === job.name && one.version === job.version);
+  const find = (job: Job) =>
+    job.kind === "function" ? jobs.find((one) => one.name === job.name && one.version === job.version) : undefined;
   return {
     list: () => types,
     check(job, payload, secrets = NO_SECRETS) {
+      if (job.kind !== "function") return [];
       const found = find(job);
       return found && withoutSecrets(findFaults(found.input, payload, "payload"), secrets, "payload");
     },

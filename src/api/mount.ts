@@ -3,6 +3,7 @@ import type { Express, NextFunction, Request, Response } from "express";
 import { messageOf } from "../kernel/errors.ts";
 import { authorize } from "./auth.ts";
 import { contextOf, noteCaller, noteRefusal } from "./calls/context-of.ts";
+import { goneOf } from "./calls/in-turn.ts";
 import type { ApiContext, ServerContext } from "./context.ts";
 import { actFor, TENANT_HEADER } from "./identity/acting.ts";
 import { refuseWhileSuspended } from "./identity/tenant-bounds.ts";
@@ -48,10 +49,13 @@ async function answer(server: Server, route: Route, request: Request, response: 
     const call = await readCall(server, route, request, response);
     return send(await route.handle(call, contextOf(server.context, request)), response);
   }
-  const { caller: entered, session } = await server.context.entrance.enter(request);
+  const { entrance } = server.context;
+  const { caller: entered, session } = await (route.callbacks
+    ? entrance.enterOrCallBack(request)
+    : entrance.enter(request));
   noteCaller(response, entered);
   // Of the tenant whose credential it is, also where it acts for another; before the body is read.
-  await limitCalls(server.context, entered, response);
+  await limitCalls(server.context, entered, response, route);
   const caller = await actFor(server.context.db, entered, request.get(TENANT_HEADER));
   noteCaller(response, caller);
   authorize(caller, route.roles);
@@ -71,7 +75,8 @@ async function readCall(
   for (const [name, value] of Object.entries(request.params)) refuseUnstorable(name, String(value));
   const query = parseWith(route.query, readQuery(request.url), "query");
   const params = parseWith(route.params, { ...request.params }, "path");
-  const sentBody = route.body === undefined ? undefined : ((await readBody(request, response)) ?? {});
+  const sentBody =
+    route.body === undefined ? undefined : ((await readBody(request, response, server.context.clock)) ?? {});
   const body = route.body === undefined ? undefined : parseWith(route.body, sentBody, "body");
   return {
     params: params as never,
@@ -81,6 +86,10 @@ async function readCall(
     ...server.context.entrance.arrivalOf(request),
     session,
     requestId: requestIdOf(response),
+    get gone() {
+      return goneOf(response);
+    },
+    stream: route.streams ? request : undefined,
   };
 }
 
@@ -123,6 +132,9 @@ export function mountProblems(app: Express, context: ApiContext): void {
         },
         "a call failed on our side",
       );
+    } else if (response.closed) {
+      const { method, path } = request;
+      context.log.debug({ requestId, method, path, code: problem.code }, "a caller has gone before its answer");
     }
     if (response.headersSent) {
       response.destroy();

@@ -67,12 +67,18 @@ export function createOpenApi(routes: readonly Route[], info: { version: string;
           "What accepted results bring about outside: emails and webhooks, each once, or known to be uncertain.",
       },
       {
+        name: "workers",
+        description: "The protocol of workers that are not ours, and of callbacks: docs/remote-workers.md",
+      },
+      {
         name: "operations",
         description: "Long work on many runs, with a row of its own: how far it is, and how to end it",
       },
       { name: "audit", description: "Who changed what, when, and from where" },
       { name: "quotas", description: "What a tenant may have and use, and what it does use" },
       { name: "api-keys", description: "Who may call for the tenant" },
+      { name: "webhooks", description: "Servers that are told of what happens to runs" },
+      { name: "signing-keys", description: "Keys that sign what leaves for others: HTTP jobs and webhooks" },
       { name: "tenants", description: "Who schedules belong to, for the platform's admins" },
       { name: "service", description: "The service itself" },
     ],

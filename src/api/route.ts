@@ -16,6 +16,10 @@ export type Call<Params, Query, Body> = Arrival & {
   /** By whose cookie the call was made; undefined where a credential came along. */
   session: Session | undefined;
   requestId: string;
+  /** Nobody waits for the answer any more. */
+  gone: AbortSignal;
+  /** The body as it comes, of a route that `streams`. */
+  stream: Readable | undefined;
 };
 
 /** An answer. `body` is sent as JSON, `text` as it is, `stream` byte by byte; one of them at most. */
@@ -38,11 +42,14 @@ type Shared<Params extends z.ZodObject, Query extends z.ZodObject, Body extends 
     | "calendars"
     | "runs"
     | "effects"
+    | "workers"
     | "dead-letters"
     | "operations"
     | "audit"
     | "quotas"
     | "api-keys"
+    | "webhooks"
+    | "signing-keys"
     | "tenants"
     | "service";
   summary: string;
@@ -58,8 +65,16 @@ type Shared<Params extends z.ZodObject, Query extends z.ZodObject, Body extends 
   /** A body that is accepted, for the reference page. */
   example?: z.input<Body>;
   answer: Answer;
+  /** Its body is bytes, which the handler takes as they come. */
+  streams?: true;
   /** It changes nothing although its method is no GET: callers of a suspended tenant may call it. */
   onlyReads?: true;
+  /** What runs goes on while its tenant is suspended: what is said of it is heard. */
+  whileSuspended?: true;
+  /** What runs depends on it: it is counted apart from other calls of workers, so that those take nothing from it. */
+  keepsRunsGoing?: true;
+  /** It is opened also by the callback token of an attempt, which opens nothing else. */
+  callbacks?: true;
   /** The problems this route is known for; the general ones (authentication, limits, faults) go without saying. */
   problems: readonly ProblemCode[];
 };

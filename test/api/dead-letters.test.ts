@@ -65,6 +65,7 @@ describe("GET /v1/dead-letters", () => {
       attempts: 1,
       replays: 0,
       error: { code: "broken", message: "no use" },
+      job: { kind: "function", name: "report.run-summary", version: 1 },
     });
     const first = await send("GET", "/v1/dead-letters?limit=2");
     const second = await send("GET", `/v1/dead-letters?limit=2&after=${String(first.body.next)}`);
@@ -110,7 +111,13 @@ describe("GET /v1/dead-letters", () => {
     await given(id);
     const answer = await send("GET", "/v1/dead-letters/groups", undefined, {}, viewer);
     expect(items(answer).map((item) => letterGroupSchema.parse(item))).toMatchObject([
-      { count: { value: 3, capped: false }, schedules: 1, sampleRunId: latest, error: { code: "odd" } },
+      {
+        count: { value: 3, capped: false },
+        schedules: 1,
+        sampleRunId: latest,
+        error: { code: "odd" },
+        job: { kind: "function" },
+      },
       { count: { value: 1, capped: false }, error: { code: "broken" } },
     ]);
     const { fingerprint } = items(answer)[0] as { fingerprint: string };

@@ -186,7 +186,7 @@ describe("declared effects", () => {
     [[MAIL, MAIL], "effects", "a name of its own"],
     [[{ ...HOOK, url: "ftp://example.com" }], "effects[0].url", "http or https"],
     [[{ ...HOOK, url: "https://user:secret@example.com" }], "effects[0].url", "a password"],
-    [[{ ...HOOK, headers: { Authorization: "x" } }], "effects[0].headers", "no place for secrets"],
+    [[{ ...HOOK, headers: { Authorization: "x" } }], "effects[0].headers.Authorization", "no place for secrets"],
     [[{ ...HOOK, headers: { "Idempotency-Key": "x" } }], "effects[0].headers", "set by Punctual"],
     [[{ ...HOOK, headers: { "x-a": "b\r\nc: d" } }], "effects[0].headers", "visible ASCII"],
   ])("%j is refused by name", async (effects, field, words) => {
@@ -216,5 +216,72 @@ describe("declared effects", () => {
       status: 400,
       errors: [{ field: "effects[1].kind", found: '"email"', allowed: "webhook" }],
     });
+  });
+});
+
+describe("an email that names a template", () => {
+  it("is refused where there is none of that name, and taken where there is one; what stood there may stay", async () => {
+    const ask = (method: string, path: string, body?: unknown) => call(server.url, method, path, { key: owner, body });
+    const mail = (more: object) => ({ name: "mail", kind: "email", to: ["ada@example.com"], ...more });
+    const draft = { name: "x", rule: { kind: "afterCompletion", delayMs: 60_000 }, job: REPORT };
+    const create = (more: object) => ask("POST", "/v1/schedules", { ...draft, effects: [mail(more)] });
+    const content = { subject: "{{job.name}}", text: "done" };
+    expect((await ask("PUT", "/v1/email-templates/monthly", content)).body).toMatchObject({ version: 1, html: null });
+    expect((await ask("PUT", "/v1/email-templates/monthly", content)).body).toMatchObject({ version: 1 });
+    const refused = await create({ template: "montly" });
+    expect([refused.status, refused.body.errors]).toEqual([
+      400,
+      [expect.objectContaining({ field: "effects[0].template", allowed: "monthly", didYouMean: "monthly" })],
+    ]);
+    expect((await create({ template: "monthly", text: "too" })).body.errors).toMatchObject([
+      { field: "effects[0].text" },
+    ]);
+    const made = await create({ template: "monthly" });
+    expect(made.status, made.text).toBe(201);
+    expect((await ask("DELETE", "/v1/email-templates/monthly")).status).toBe(200);
+    const path = `/v1/schedules/${String(made.body.scheduleId)}`;
+    expect((await ask("PATCH", path, { notes: "still", expectedRevision: 1 })).status).toBe(200);
+  });
+
+  it.each([
+    [{ subject: "{{run.secret}}", text: "t" }, "subject"],
+    [{ subject: "two\nlines", text: "t" }, "subject"],
+    [{ subject: "s" }, "text"],
+    [{ subject: "s", text: "t", html: "{{nothing}}" }, "html"],
+  ])("a template such as %j is refused by its field", async (content, field) => {
+    const answer = await call(server.url, "PUT", "/v1/email-templates/bad", { key: owner, body: content });
+    expect([answer.status, answer.body.errors]).toEqual([400, [expect.objectContaining({ field })]]);
+  });
+
+  it("a template that was changed meanwhile is not overwritten by who says which version the change was made for", async () => {
+    const path = "/v1/email-templates/weekly";
+    const put = (text: string, more: object = {}, headers: Record<string, string> = {}) =>
+      call(server.url, "PUT", path, { key: owner, headers, body: { subject: "s", text, ...more } });
+    const made = await put("first", { expectedVersion: 0 });
+    expect([made.status, made.headers.get("etag")]).toEqual([200, '"1"']);
+    expect((await put("second", {}, { "if-match": '"1"' })).body).toMatchObject({ version: 2 });
+    for (const answer of [
+      await put("third", {}, { "if-match": '"1"' }),
+      await put("third", { expectedVersion: 1 }),
+      await put("third", { expectedVersion: 0 }),
+    ]) {
+      expect([answer.status, answer.body.code, answer.body.current]).toEqual([
+        409,
+        "email-template-conflict",
+        expect.objectContaining({ version: 2, text: "second" }),
+      ]);
+    }
+    // A repeat of what is there is none, and nobody has to say a version.
+    expect((await put("second", {}, { "if-match": '"1"' })).body).toMatchObject({ version: 2 });
+    expect((await put("third")).body).toMatchObject({ version: 3 });
+    expect((await call(server.url, "GET", path, { key: owner })).headers.get("etag")).toBe('"3"');
+    const gone = "/v1/email-templates/none";
+    const none = { subject: "s", text: "t", expectedVersion: 3 };
+    expect((await call(server.url, "PUT", gone, { key: owner, body: none })).body).toMatchObject({ current: null });
+  });
+
+  it("a template's name is that of an effect", async () => {
+    const body = { subject: "s", text: "t" };
+    expect((await call(server.url, "PUT", "/v1/email-templates/Big%20One", { key: owner, body })).status).toBe(400);
   });
 });

@@ -2,13 +2,12 @@ import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { attemptSchema, runListItemSchema, runSchema } from "../../src/api/present/run.ts";
 import { createLinkSigner } from "../../src/api/signed-link.ts";
-import { claimRuns } from "../../src/authority/attempts/claim.ts";
 import { completeRuns } from "../../src/authority/attempts/complete.ts";
-import type { Grant } from "../../src/authority/attempts/grant.ts";
 import { grantUpload } from "../../src/authority/objects/grant-upload.ts";
 import { stageObject } from "../../src/authority/objects/stage-object.ts";
 import { mintId, readId, showId } from "../../src/kernel/ids.ts";
 import { sql } from "../../src/store/database.ts";
+import { claimRun } from "./runs/claims.ts";
 import { call, REPORT, SECRET, startTestServer, type TestServer } from "./server.ts";
 
 let server: TestServer;
@@ -39,21 +38,7 @@ const makeSchedule = async (more: object = {}, key = owner) =>
     ).body.scheduleId,
   );
 
-/** Claims the run as a worker would, by its outbox row. */
-async function claim(run: string): Promise<Grant> {
-  const rows = await server.db.query<{ id: bigint; epoch: number }>(
-    sql("test_hint", "select o.id, e.epoch from outbox o, authority_epoch e where $1 = any (o.runs)"),
-    [readId("run", run)],
-  );
-  const outcome = await claimRuns(server.authority, {
-    claimId: mintId(1_800_000_000_000, 0),
-    worker: "worker-a",
-    slots: { short: 1, long: 1, memory: 1 },
-    hints: rows.map((row) => ({ rowId: row.id, epoch: row.epoch })),
-    repeated: false,
-  });
-  return outcome.grants[0]!;
-}
+const claim = (run: string) => claimRun(server, run);
 
 async function finish(run: string, report: string | null): Promise<void> {
   const { runId, fence } = await claim(run);
@@ -191,6 +176,7 @@ describe("a run", () => {
       runId: waiting,
       requested: true,
       accepted: true,
+      callbackDueAt: null,
     });
     const late = await send("POST", `/v1/runs/${waiting}/cancel`);
     expect([late.status, late.body.code, late.body.state]).toEqual([409, "run-ended", "canceled"]);

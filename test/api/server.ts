@@ -1,15 +1,18 @@
+import { rmSync } from "node:fs";
 import { Readable } from "node:stream";
 import { z } from "zod";
 import { type ApiParts, createApi, type ListeningApi } from "../../src/api/app.ts";
 import type { Role } from "../../src/api/context.ts";
 import { createJobCatalogue } from "../../src/api/job-catalogue.ts";
 import { mintKey } from "../../src/api/keys.ts";
+import { outputStoreOf } from "../../src/app/roles/output-store.ts";
 import { loadBundledTzData } from "../../src/app/tz-data.ts";
 import { type Authority, createAuthority } from "../../src/authority/authority.ts";
 import { createApiKey } from "../../src/authority/tenants/create-api-key.ts";
 import { createTenant } from "../../src/authority/tenants/create-tenant.ts";
 import { createPinnedZones } from "../../src/authority/timezones/pinned-zones.ts";
 import { DEFAULT_ATTEMPT_LIMIT_MS } from "../../src/domain/definition.ts";
+import type { LeaseTerms } from "../../src/domain/lease.ts";
 import type { MasterKeys } from "../../src/domain/secrets/sealing.ts";
 import { systemChance } from "../../src/kernel/chance.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
@@ -17,8 +20,12 @@ import { operatorError } from "../../src/kernel/errors.ts";
 import { noFaults } from "../../src/kernel/faults.ts";
 import { silentLog } from "../../src/kernel/log.ts";
 import { createMetrics } from "../../src/kernel/metrics.ts";
+import { createFilesystemStore } from "../../src/objects/filesystem.ts";
+import { createLogParts } from "../../src/objects/log-parts.ts";
+import type { ObjectStore } from "../../src/objects/port.ts";
 import { createDatabase, type Database } from "../../src/store/database.ts";
 import { createTestDatabase } from "../support/postgres.ts";
+import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 
 /** The API on a free port over a database of its own, and callers with keys. */
 export type TestServer = {
@@ -28,6 +35,8 @@ export type TestServer = {
   db: Database;
   /** Bytes by uri, standing for an object store. */
   objects: Map<string, string>;
+  /** Where outputs of remote workers go. */
+  stored: ObjectStore;
   metrics: ReturnType<typeof createMetrics>;
   tenant(name: string): Promise<string>;
   key(tenantId: string, role: Role): Promise<string>;
@@ -52,14 +61,17 @@ export async function startTestServer(
   port = 0,
   maxConnections = 4,
   masterKeys?: MasterKeys,
+  lease: LeaseTerms = { ttlMs: 60_000, heartbeatMs: 10_000, marginMs: 5_000 },
 ): Promise<TestServer> {
   const database = await createTestDatabase();
   const metrics = createMetrics();
   const shared = { clock: systemClock, log: silentLog, metrics };
   const { zones } = loadBundledTzData();
   const db = createDatabase({ url: database.url, maxConnections, applicationName: "test-api", ...shared });
+  let wake = () => {};
   const authority = createAuthority({
     ...shared,
+    signals: { scheduleMoved: () => {}, outboxGrew: () => wake(), slotsFreed: () => {}, effectsDue: () => {} },
     db,
     pinned: createPinnedZones(zones),
     faults: noFaults,
@@ -67,28 +79,40 @@ export async function startTestServer(
     masterKeys,
     settings: {
       shard: 0,
-      lease: { ttlMs: 60_000, heartbeatMs: 10_000, marginMs: 5000 } as never,
+      lease,
       attemptLimitMs: DEFAULT_ATTEMPT_LIMIT_MS,
       verbDeadlineMs: 10_000,
       lockTimeoutMs: 5000,
     },
   });
   const objects = new Map<string, string>();
+  const outputsFolder = makeTemporaryFolder("punctual-outputs-");
+  const stored = createFilesystemStore({ root: outputsFolder });
   const listening: ListeningApi = await createApi({
     ...shared,
     authority,
     db,
     jobs,
     effectKinds: ["email", "webhook"],
+    containers: undefined,
+    outboundAllow: [],
     version: "0.0.0-test",
     config: { secret: SECRET, closeGraceMs: 2000 },
     health: { readiness: async () => ({ ready: true, reasons: [] }), components: async () => [] },
     objects: {
       downloadLink: async () => undefined,
-      async open({ uri }) {
+      async open({ uri, version }) {
         const bytes = objects.get(uri);
+        if (bytes === undefined && !uri.startsWith("memory:")) return stored.open({ uri, version });
         if (bytes === undefined) throw operatorError("object-missing", "There is no such object", { uri });
         return Readable.from([bytes]);
+      },
+    },
+    workers: {
+      outputs: outputStoreOf(stored, 1_000_000),
+      logs: createLogParts(stored, 100_000),
+      onWork(callback) {
+        wake = callback;
       },
     },
     board: undefined,
@@ -99,6 +123,7 @@ export async function startTestServer(
     await listening.close();
     await db.close();
     await database.drop();
+    rmSync(outputsFolder, { recursive: true, force: true });
   };
   return {
     url: listening.url,
@@ -106,6 +131,7 @@ export async function startTestServer(
     authority,
     db,
     objects,
+    stored,
     metrics,
     tenant: async (name) => (await createTenant(authority, { name })).tenantId,
     async key(tenantId, role) {

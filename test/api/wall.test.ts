@@ -36,7 +36,7 @@ it("the routes whose reads see every tenant are these, each for a reason", () =>
 describe("what a handler is given", () => {
   const WHO = sql("test_who", "select current_user::text as who, (select count(*)::int from tenant) as tenants");
   const caller = () => ({ tenantId, homeTenantId: tenantId, credential: { kind: "token" }, actingFor: false }) as never;
-  const request = { ip: "127.0.0.1", socket: {}, res: { get: () => "req" } } as never;
+  const request = { ip: "127.0.0.1", socket: {}, res: { get: () => "req", once: () => {} } } as never;
   const whole = () => {
     const { authority, db } = server;
     return { authority, db, readers: createReaders({ db, clock: systemClock, log: silentLog }) } as never;

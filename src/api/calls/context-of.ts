@@ -6,10 +6,12 @@ import { type Problem, statusOf } from "../problems/problem.ts";
 import { requestIdOf } from "../request-id.ts";
 import type { Route } from "../route.ts";
 import { addressOf } from "./address.ts";
+import { readsInTurn, turnOf } from "./in-turn.ts";
 
 /**
  * What one call's handler may reach. What its verbs write down says where they were asked; what it reads is the caller's
- * tenant's, also through the authority. Without a caller, and where the route says so, reads see everything.
+ * tenant's, also through the authority, and all of it takes turns with its tenant's other calls. Without a caller, and where the route says so, reads see
+ * everything.
  */
 export function contextOf(context: ServerContext, request: Request, caller?: Caller, route?: Route): ApiContext {
   const credential = caller?.credential;
@@ -19,9 +21,16 @@ export function contextOf(context: ServerContext, request: Request, caller?: Cal
     keyId: credential?.kind === "key" ? credential.keyId : null,
     homeTenantId: caller?.homeTenantId ?? null,
   });
-  if (caller === undefined || route?.sees === "every-tenant") return beside(context, { authority });
-  const db = context.readers(caller.tenantId);
-  return beside(context, { db, authority: beside(authority, { db: db as Authority["db"] }) });
+  if (caller === undefined) return beside(context, { authority });
+  const turn = turnOf(context, request.res!, caller, route);
+  const seesAll = route?.sees === "every-tenant";
+  const db = readsInTurn(seesAll ? context.db : context.readers(caller.tenantId), turn);
+  const transact: Authority["transact"] = (verb, work) => turn(() => authority.transact(verb, work));
+  // What verbs read outside of their transactions is the tenant's, too.
+  return beside(context, {
+    db,
+    authority: beside(authority, seesAll ? { transact } : { transact, db: db as Authority["db"] }),
+  });
 }
 
 /** The same, but for some of it, and also as it changes. */

@@ -30,6 +30,7 @@ export const LISTED_LETTER = {
   resolvedAt: null,
   resolvedBy: null,
   replays: 1,
+  job: { kind: "function", name: "report.run-summary", version: 1 },
 } as const;
 
 export const LETTER_HISTORY = [
@@ -56,6 +57,7 @@ export const LETTER_GROUP = {
   firstAt: "2026-10-01T12:58:03Z",
   lastAt: LISTED_LETTER.failedAt,
   sampleRunId: LISTED_LETTER.runId,
+  job: LISTED_LETTER.job,
 } as const;
 
 export const LETTERS_PLAN = {

@@ -3,7 +3,9 @@
 export const API_KEY_BODY = { label: "Deploys from CI", role: "operator" as const, expiresInDays: 90 };
 export const ROTATE_BODY = { overlapSeconds: 86_400 };
 export const TENANT_BODY = { name: "Acme", allowedJobs: ["report.run-summary"] };
-export const TENANT_CHANGE_BODY = { status: "suspended" as const };
+export const TENANT_CHANGE_BODY = {
+  outbound: { allow: ["10.2.0.0/16"], hosts: ["*.example.com", "10.2.0.9"], ports: [443] },
+};
 
 export const API_KEY = {
   keyId: "key_01kct0v2mz8h3bmq5d0v5x2c9r",
@@ -25,5 +27,6 @@ export const TENANT = {
   name: "Acme",
   status: "active",
   allowedJobs: ["report.run-summary"],
+  outbound: { allow: ["10.2.0.0/16"], hosts: null, ports: null },
   createdAt: "2026-11-30T09:00:00.000Z",
 };

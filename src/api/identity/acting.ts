@@ -3,6 +3,7 @@ import type { Queryable } from "../../store/database.ts";
 import { findTenant } from "../../store/reads/tenants/tenants.ts";
 import type { Caller } from "../context.ts";
 import { fieldProblem, Problem } from "../problems/problem.ts";
+import { boundsOf } from "./tenant-bounds.ts";
 
 export const TENANT_HEADER = "punctual-tenant";
 
@@ -29,8 +30,7 @@ export async function actFor(db: Queryable, caller: Caller, header: string | und
   }
   const tenant = await findTenant(db, tenantId);
   if (tenant === undefined) throw noSuchTenant(header);
-  const { name, status, allowedJobs } = tenant;
-  return { ...caller, tenantId, tenantName: name, tenantStatus: status, allowedJobs, actingFor: true };
+  return { ...caller, ...boundsOf(tenant), actingFor: true };
 }
 
 export function noSuchTenant(ref: string): Problem {

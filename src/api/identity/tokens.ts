@@ -8,6 +8,7 @@ import { Problem } from "../problems/problem.ts";
 import type { Standing } from "../sessions/session.ts";
 import { type ClaimNames, claimOf, roleOf } from "./claims.ts";
 import { keysOf } from "./issuer.ts";
+import { boundsOf } from "./tenant-bounds.ts";
 import { trustedRows } from "./trusted-rows.ts";
 
 export type TokenConfig = ClaimNames & {
@@ -81,11 +82,8 @@ export function createTokens(deps: { config: TokenConfig; db: Queryable; clock: 
     tenant: TenantView,
   ): Caller {
     return {
-      tenantId: tenant.id,
+      ...boundsOf(tenant),
       homeTenantId: tenant.id,
-      tenantName: tenant.name,
-      tenantStatus: tenant.status,
-      allowedJobs: tenant.allowedJobs,
       credential: { kind: "token", issuer: config.issuer, subject, endsAt },
       role,
       actingFor: false,

@@ -1,5 +1,8 @@
-import { CLASSES, type Definition, type ResourceClass, type Work } from "../../domain/definition.ts";
+import { judgeContainer } from "../../domain/containers/rules.ts";
+import { type Definition, OWN_CLASSES, type ResourceClass, type Work } from "../../domain/definition.ts";
 import type { Effect } from "../../domain/effects/definition.ts";
+import type { FunctionJob } from "../../domain/jobs/function.ts";
+import { JOB_KINDS, type Job } from "../../domain/jobs/job.ts";
 import { compileRule, type RuleFault } from "../../domain/recurrence/compile.ts";
 import { LAST_NOMINAL } from "../../domain/recurrence/compiled.ts";
 import { outOfReach } from "../../domain/recurrence/moment.ts";
@@ -26,32 +29,65 @@ export function checkWork(
 ): void {
   refuseLargePayload(bytesOf(payload));
   const errors = context.jobs.check(work.job, payload, secrets);
-  if (errors === undefined) {
-    const known = context.jobs.list();
-    const name = didYouMean(
-      work.job.name,
-      known.map((job) => job.name),
-    );
-    const meant = known.findLast((job) => job.name === name);
-    const fault: FieldFault = {
-      field: "job",
-      message: "no such job is registered",
-      found: showValue(idOf(work.job)),
-      allowed: known.map(idOf).join(", "),
-      ...(meant === undefined ? {} : { didYouMean: idOf(meant) }),
-    };
-    throw problemOfFaults("unknown-job", [fault]);
-  }
+  if (errors === undefined) throw unknownFunction(context, work.job as FunctionJob);
   if (errors.length > 0) throw problemOfFaults("invalid-request", errors);
+  checkClass(work);
+  checkContainer(context, work.job, before?.job);
   checkEffects(context, work.effects ?? [], before?.effects ?? []);
   if (before?.class === work.class && before.attemptTimeoutMs === work.attemptTimeoutMs) return;
   checkTimeout(work, context.authority.settings.attemptLimitMs);
 }
 
+function unknownFunction(context: ApiContext, job: FunctionJob): Problem {
+  const known = context.jobs.list();
+  const name = didYouMean(
+    job.name,
+    known.map((one) => one.name),
+  );
+  const meant = known.findLast((one) => one.name === name);
+  const fault: FieldFault = {
+    field: "job",
+    message: "no such job is registered",
+    found: showValue(idOf(job)),
+    allowed: known.map(idOf).join(", "),
+    ...(meant === undefined ? {} : { didYouMean: idOf(meant) }),
+  };
+  return problemOfFaults("unknown-job", [fault]);
+}
+
+/** Workers of ours run what is theirs, tenants' own workers what is remote: in the other's class nobody would come for it. */
+function checkClass({ job, class: class_ }: Work): void {
+  if (class_ !== "remote" || job.kind === "remote") return;
+  throw fieldProblem({
+    field: "class",
+    message: `is for jobs of kind remote, and this one's kind is ${job.kind}`,
+    found: showValue(class_),
+    allowed: OWN_CLASSES.join(", "),
+  });
+}
+
+/** What stood there before stands still: a worker is asked again before it is run. */
+function checkContainer({ containers }: ApiContext, job: Job, before: Job | undefined): void {
+  if (job.kind !== "container" || JSON.stringify(job) === JSON.stringify(before)) return;
+  if (containers === undefined) {
+    throw fieldProblem({
+      field: "job.kind",
+      message: "cannot be run by this installation: the operator has configured no container engine",
+      found: showValue(job.kind),
+      allowed: JOB_KINDS.filter((kind) => kind !== job.kind).join(", "),
+    });
+  }
+  const fault = judgeContainer(job, containers);
+  if (fault === undefined) return;
+  const { field, message, found, allowed } = fault;
+  const code = fault.code === "image-not-allowed" ? "image-not-allowed" : "invalid-request";
+  throw problemOfFaults(code, [{ field, message, found: showValue(found), allowed }]);
+}
+
 function checkTimeout(work: Work, limitMs: Readonly<Record<ResourceClass, number>>): void {
   const { attemptTimeoutMs, class: class_ } = work;
   if (attemptTimeoutMs <= limitMs[class_]) return;
-  const others = CLASSES.filter((one) => limitMs[one] >= attemptTimeoutMs);
+  const others = class_ === "remote" ? [] : OWN_CLASSES.filter((one) => limitMs[one] >= attemptTimeoutMs);
   throw fieldProblem({
     field: "attemptTimeoutMs",
     message: `is longer than an attempt of class ${class_} may take`,

@@ -6,7 +6,7 @@ import { fieldProblem } from "../problems/problem.ts";
  */
 export function readIfMatch(
   header: string | undefined,
-  what: { number: "revision" | "version"; of: "schedule" | "calendar" | "quotas" },
+  what: { number: "revision" | "version"; of: "schedule" | "calendar" | "quotas" | "email template" },
 ): number | undefined {
   if (header === undefined) return undefined;
   const number = /^(?:W\/)?"(\d{1,9})"$/.exec(header)?.[1];

@@ -220,6 +220,15 @@ export function faultOfText(text: string): "a NUL character" | "a lone surrogate
   return text.isWellFormed() ? undefined : "a lone surrogate";
 }
 
+/** A body may be one number: a pattern for zeros at the end would look for the end behind each of them. */
+function significantDigits(source: string): string {
+  const digits = source.split(/[eE]/, 1)[0]!.replace(/[-.]/g, "");
+  let [begin, end] = [0, digits.length];
+  while (digits[begin] === "0") begin++;
+  while (end > begin && digits[end - 1] === "0") end--;
+  return digits.slice(begin, end);
+}
+
 function refuseNumber(source: string, value: number): string | undefined {
   if (!Number.isFinite(value)) return "the number is too large for a double";
   if (/^-?\d+$/.test(source)) {
@@ -228,10 +237,7 @@ function refuseNumber(source: string, value: number): string | undefined {
       ? undefined
       : "the integer is beyond 2^53-1 and would be rounded: send it as a string";
   }
-  const digits = source
-    .replace(/[eE].*$/, "")
-    .replace(/[-.]/g, "")
-    .replace(/^0+|0+$/g, "");
+  const digits = significantDigits(source);
   if (value === 0) {
     if (digits !== "") return "the number is too small for a double";
     return Object.is(value, -0) ? "negative zero would be stored as 0" : undefined;

@@ -1,21 +1,38 @@
 import express, { type Request, type Response } from "express";
 import { SECRET } from "../../domain/secrets/forms.ts";
+import type { Clock } from "../../kernel/clock.ts";
 import { fieldProblem, Problem } from "../problems/problem.ts";
 import { showPath, showValue } from "./issues.ts";
 import { faultOfText, type Json, JsonSyntaxError, JsonValueError, parseJson } from "./json.ts";
+import { refuseCrumbs } from "./pieces.ts";
 
 const LONGEST_BODY_BYTES = 1_048_576;
+/** Who needs longer to send one is not sending it. */
+const LONGEST_MS = 60_000;
+/** Pieces are kept until all are there, and a small one takes some hundred bytes for that. */
+const CRUMBS = { most: 5_000, least: 64, withinMs: LONGEST_MS };
 const readRaw = express.raw({ type: () => true, limit: LONGEST_BODY_BYTES, inflate: false });
 
 /** The JSON body, or undefined when there is none. Throws problems for everything that is not plain UTF-8 JSON. */
-export async function readBody(request: Request, response: Response): Promise<Json | undefined> {
+export async function readBody(request: Request, response: Response, clock: Clock): Promise<Json | undefined> {
   const announced =
     request.headers["transfer-encoding"] !== undefined || Number(request.headers["content-length"] ?? 0) > 0;
   if (!announced) return undefined;
   refuseMediaType(request.headers["content-type"]);
+  const patience = clock.after(LONGEST_MS, () => request.destroy());
+  const hear = refuseCrumbs(clock, CRUMBS);
   await new Promise<void>((resolve, reject) => {
     readRaw(request, response, (error?: unknown) => (error === undefined ? resolve() : reject(error)));
-  });
+    request.on("data", (piece: Buffer) => {
+      try {
+        hear(piece.length);
+      } catch (error) {
+        // Nobody waits for the rest, and what has come is let go of.
+        request.pause().removeAllListeners();
+        reject(error);
+      }
+    });
+  }).finally(() => patience.cancel());
   const bytes = request.body as Buffer | undefined;
   return bytes === undefined || bytes.length === 0 ? undefined : parseBody(bytes);
 }

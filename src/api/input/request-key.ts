@@ -3,7 +3,6 @@ import type { Uuid } from "../../kernel/ids.ts";
 import type { ApiContext } from "../context.ts";
 import { fieldProblem, Problem } from "../problems/problem.ts";
 import { showValue } from "./issues.ts";
-import type { GivenPayload } from "./secrets.ts";
 
 /** What a key creates is part of it: the same text on two routes is two keys. */
 export type KeyPurpose =
@@ -51,12 +50,13 @@ export function requestKeyOf(
 export async function requestKeyWith(
   context: ApiContext,
   tenantId: Uuid,
-  { secrets }: GivenPayload,
+  /** How many of them the body has: its hash alone could be guessed at. */
+  secrets: number,
   purpose: KeyPurpose,
   call: { header(name: string): string | undefined; sentBody: unknown },
 ): Promise<{ requestKey: SentKey } | undefined> {
   const plain = requestKeyOf(purpose, call.header("idempotency-key"), call.sentBody);
-  if (plain === undefined || secrets.count === 0) return plain;
+  if (plain === undefined || secrets === 0) return plain;
   const { key, bodySha256 } = plain.requestKey;
   const [mac, ...earlier] = await context.authority.vault.macsOf(tenantId, canonicalJson(call.sentBody));
   // Written down before there were secrets, the same body had another hash.

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Json, Payload } from "../../domain/definition.ts";
+import type { Job } from "../../domain/jobs/job.ts";
 import {
   findSealed,
   isObject,
@@ -46,8 +47,6 @@ export const NO_PAYLOAD: GivenPayload = plainPayload({});
 /** `sent` undefined: what is there stays. `base` is what is stored there, where there is something. */
 type Given = { sent: Payload; base?: Payload } | { sent: Payload | undefined; base: Payload };
 
-type JobName = { name: string; version: number };
-
 /**
  * Reads the secrets of a payload: those that the caller wraps, those that the job's input marks, and those that are to stay.
  * Throws a problem that names the field for what is no secret, or has none to keep.
@@ -55,7 +54,7 @@ type JobName = { name: string; version: number };
 export async function readSecrets(
   context: ApiContext,
   tenantId: Uuid,
-  job: JobName,
+  job: Job,
   { sent, base }: Given,
 ): Promise<GivenPayload> {
   const payload = sent ?? base!;

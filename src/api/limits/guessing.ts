@@ -76,6 +76,7 @@ export function guardEntrance(entrance: Entrance, guard: GuessGuard): Entrance {
   return {
     ...entrance,
     enter: (request) => watch(request, () => entrance.enter(request)),
+    enterOrCallBack: (request) => watch(request, () => entrance.enterOrCallBack(request)),
     enterWithoutToken: (request) => watch(request, () => entrance.enterWithoutToken(request)),
     begin: (arrival, credential) => guard.watch(arrival.address, credential, () => entrance.begin(arrival, credential)),
   };

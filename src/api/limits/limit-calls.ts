@@ -9,6 +9,7 @@ import { findTenantQuotas } from "../../store/reads/tenants/quotas.ts";
 import type { ApiContext, Caller } from "../context.ts";
 import { Problem } from "../problems/problem.ts";
 import { retryAfter } from "../problems/quota.ts";
+import type { Route } from "../route.ts";
 import { createGuessGuard, type GuessGuard } from "./guessing.ts";
 
 /** What a tenant may call in a second, and beyond that in a minute; null: as often as it likes. */
@@ -18,7 +19,7 @@ type Rate = { perSecond: number; burst: number } | null;
 const TRUST_RATE_MS = 5_000;
 const MOST_TENANTS = 10_000;
 const BURST_SECONDS = 60;
-/** Workers are many processes of one tenant, and what they ask keeps runs going. */
+/** Workers are many processes of one tenant. What keeps runs going is counted apart from their other calls. */
 const WORKER_FACTOR = 10;
 
 /** What one process keeps of it. */
@@ -35,19 +36,29 @@ export type TenantRates = {
 };
 
 function createTenantRates(clock: Clock): TenantRates {
-  const known = new LRUCache<Uuid, { rate: Rate; readAt: number }>({ max: MOST_TENANTS });
+  // Promises, so that a burst of calls is no burst of reads.
+  const known = new LRUCache<Uuid, { rate: Promise<Rate>; readAt: number }>({ max: MOST_TENANTS });
+
+  async function read(
+    { db, log }: Pick<ApiContext, "db" | "log">,
+    tenantId: Uuid,
+    before?: Promise<Rate>,
+  ): Promise<Rate> {
+    try {
+      return rateOf((await findTenantQuotas(db, tenantId)) ?? DEFAULT_QUOTAS);
+    } catch (error) {
+      // What the call asks for may be answered without the database, and if not it says so itself.
+      log.debug({ error: messageOf(error) }, "the rate of a tenant could not be read");
+      return before ?? rateOf(DEFAULT_QUOTAS);
+    }
+  }
+
   return {
-    async of({ db, log }, tenantId) {
+    of(context, tenantId) {
       const before = known.get(tenantId);
-      if (before !== undefined && clock.monotonic() - before.readAt < TRUST_RATE_MS) return before.rate;
       const readAt = clock.monotonic();
-      let rate = before?.rate ?? rateOf(DEFAULT_QUOTAS);
-      try {
-        rate = rateOf((await findTenantQuotas(db, tenantId)) ?? DEFAULT_QUOTAS);
-      } catch (error) {
-        // What the call asks for may be answered without the database, and if not it says so itself.
-        log.debug({ error: messageOf(error) }, "the rate of a tenant could not be read");
-      }
+      if (before !== undefined && readAt - before.readAt < TRUST_RATE_MS) return before.rate;
+      const rate = read(context, tenantId, before?.rate);
       known.set(tenantId, { rate, readAt });
       return rate;
     },
@@ -60,14 +71,20 @@ function rateOf({ apiRatePerSecond, apiBurst }: typeof DEFAULT_QUOTAS): Rate {
 }
 
 /** Counts one call of a tenant, and says in headers what is left; throws `quota-exceeded` for one too many. */
-export async function limitCalls(context: ApiContext, caller: Caller, response: Response): Promise<void> {
+export async function limitCalls(
+  context: ApiContext,
+  caller: Caller,
+  response: Response,
+  route: Pick<Route, "keepsRunsGoing"> = {},
+): Promise<void> {
   const { limits } = context;
   if (limits === undefined) return;
   const { role, tenantId } = caller;
   const rate = await limits.rates.of(context, tenantId);
   if (rate === null) return;
   const factor = role === "worker" ? WORKER_FACTOR : 1;
-  const key = `${role === "worker" ? "workers" : "tenant"}:${tenantId}`;
+  const counted = role !== "worker" ? "tenant" : route.keepsRunsGoing ? "runs" : "workers";
+  const key = `${counted}:${tenantId}`;
   const perSecond = rate.perSecond * factor;
   const burst = rate.burst * factor;
   const policies = [`"rate";q=${perSecond};w=1`, ...(burst > 0 ? [`"burst";q=${burst};w=${BURST_SECONDS}`] : [])];

@@ -54,6 +54,8 @@ const KINDS: Readonly<Record<string, IdKind>> = {
   effect: "eff",
   key: "key",
   "api-key": "key",
+  "signing-key": "sgk",
+  webhook: "whk",
   tenant: "ten",
 };
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

@@ -11,6 +11,7 @@ import { showInstant, showInstantOrNull } from "./instant.ts";
 import { countSchema, countsSchema } from "./operation.ts";
 import { attemptSchema, presentAttempt, presentListedRun, runListItemSchema } from "./run.ts";
 
+const jobShown = runListItemSchema.shape.job.describe("null: its history was removed");
 const errorSchema = z.strictObject({ code: z.string(), message: z.string() });
 
 export const letterSchema = z
@@ -28,6 +29,7 @@ export const letterSchema = z
     resolvedAt: shownInstant.nullable(),
     resolvedBy: z.string().nullable(),
     replays: z.int().describe("How often the run was replayed so far"),
+    job: jobShown,
   })
   .meta({ id: "DeadLetter", example: LISTED_LETTER });
 
@@ -46,6 +48,7 @@ export function presentLetter(view: LetterView): z.output<typeof letterSchema> {
     resolvedAt: showInstantOrNull(view.resolvedAt),
     resolvedBy: view.resolvedBy,
     replays: view.replays,
+    job: view.job,
   };
 }
 
@@ -137,6 +140,7 @@ export const letterGroupSchema = z
     firstAt: shownInstant,
     lastAt: shownInstant,
     sampleRunId: z.string(),
+    job: jobShown.describe("Of the sample"),
   })
   .meta({ id: "DeadLetterGroup", example: LETTER_GROUP });
 
@@ -150,6 +154,7 @@ export function presentGroup(group: LetterGroup, capped: boolean): z.output<type
     firstAt: showInstant(group.firstAt),
     lastAt: showInstant(group.lastAt),
     sampleRunId: showId("run", group.runId),
+    job: group.job,
   };
 }
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { LETTER_STATES } from "../../domain/dead-letters.ts";
 import { CLASSES } from "../../domain/definition.ts";
+import { JOB_KINDS } from "../../domain/jobs/job.ts";
 import { EDGES, HELD_BY, type RunState, SKIP_REASONS, TRIGGERS } from "../../domain/states.ts";
 import { showId } from "../../kernel/ids.ts";
 import type { LetterView } from "../../store/reads/dead-letters.ts";
@@ -22,7 +23,10 @@ const listed = z.strictObject({
   state: z.enum(RUN_STATES),
   class: z.enum(CLASSES),
   trigger: z.enum(TRIGGERS),
-  job: z.object({ name: z.string(), version: z.int() }).loose().nullable(),
+  job: z
+    .object({ kind: z.enum(JOB_KINDS) })
+    .loose()
+    .nullable(),
   revision: z.int().nullable(),
   attempt: z.int().describe("Number of the latest attempt; 0 before the first"),
   scheduledAt: shownInstant.describe("Nominal instant"),
@@ -125,6 +129,11 @@ export const attemptSchema = z
     error: errorSchema.nullable(),
     detachedAt: shownInstant.nullable().describe("Since when its work has gone on without that worker"),
     adoptedBy: z.string().nullable().describe("The worker that took it over since"),
+    progress: z.unknown().describe("How far it is, as its job last said it with a heartbeat; null: it has not"),
+    logBytes: z
+      .int()
+      .nullable()
+      .describe("Length of its log so far: `GET /v1/runs/:id/logs`; null: it has said nothing"),
   })
   .meta({ id: "Attempt", example: ATTEMPT });
 
@@ -138,5 +147,7 @@ export function presentAttempt(view: AttemptView): z.output<typeof attemptSchema
     error: view.error,
     detachedAt: showInstantOrNull(view.detachedAt),
     adoptedBy: view.adoptedBy,
+    progress: view.progress,
+    logBytes: view.logBytes,
   };
 }

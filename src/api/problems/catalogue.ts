@@ -60,6 +60,11 @@ export const PROBLEMS = {
     "The tenant may not use this job",
     "`allowedJobs` are those it may use; an admin changes them with `PATCH /v1/tenants/{tenant}`.",
   ),
+  "image-not-allowed": refuse(
+    403,
+    "The operator does not allow this image",
+    "`errors` has the images that are allowed; the operator changes them with `PUNCTUAL_CONTAINER_IMAGES`.",
+  ),
   "tenant-suspended": refuse(
     403,
     "The tenant is suspended",
@@ -98,8 +103,28 @@ export const PROBLEMS = {
   "tenant-name-taken": refuse(409, "Another tenant has this name", "`tenantId` is the tenant that has it."),
   "key-not-current": refuse(
     409,
-    "The API key is revoked, expired or replaced",
+    "The key is revoked, expired or replaced",
     "`state` says how it stands, `replacedBy` which key to rotate in its place; or create another.",
+  ),
+  "webhook-disabled": refuse(
+    409,
+    "The webhook is disabled",
+    "`disabledReason` of the webhook says why. `POST /v1/webhooks/{webhook}/enable` lets it hear of events again.",
+  ),
+  "too-many-email-templates": refuse(
+    409,
+    "The tenant has as many email templates as it may have",
+    "Delete one that no effect names.",
+  ),
+  "too-many-webhooks": refuse(
+    409,
+    "The tenant has as many webhooks as it may have",
+    "Delete one that nobody needs; one webhook may hear of all events.",
+  ),
+  "too-many-signing-keys": refuse(
+    409,
+    "The tenant has as many signing keys as may sign",
+    "Each is one more signature in every call. Revoke one that nobody verifies with, or wait for a rotation to be over.",
   ),
   "last-admin-key": refuse(
     409,
@@ -120,6 +145,11 @@ export const PROBLEMS = {
     409,
     "Schedules use the calendar",
     "`scheduleIds` are some of them. Take it out of their `calendars`, or delete them.",
+  ),
+  "email-template-conflict": refuse(
+    409,
+    "The email template was changed meanwhile",
+    "`current` is the template as it is now (null: there is none): apply the change to it and send its version.",
   ),
   "quota-conflict": refuse(
     409,
@@ -153,6 +183,41 @@ export const PROBLEMS = {
     "The effect is being sent",
     "Look again after `Retry-After` seconds: it may be settled by then.",
   ),
+  "stale-fence": refuse(
+    409,
+    "Another attempt has taken over, or the run has ended",
+    "Stop: whatever this attempt says counts no more. Nothing was changed.",
+  ),
+  "result-conflict": refuse(
+    409,
+    "This attempt has published another result before",
+    "The first result stands. An attempt that repeats its completion sends the same checksum.",
+  ),
+  "lease-lapsed": refuse(
+    409,
+    "The attempt's lease is over",
+    "While nobody has taken over, a heartbeat revives it: then say it again. A callback that comes too late is too late.",
+  ),
+  "not-holder": refuse(
+    409,
+    "The attempt is not this worker's",
+    "It was detached, and perhaps adopted by another. Whoever does its work says so with its callback token, or adopts it.",
+  ),
+  "not-detached": refuse(
+    409,
+    "Another worker holds the attempt",
+    "Only an attempt that its worker has detached can be adopted.",
+  ),
+  "output-unusable": refuse(
+    409,
+    "The output cannot be the run's result",
+    "`found` says why. Stage it again and complete with what that answers, or fail the attempt.",
+  ),
+  "too-many-outputs": refuse(
+    409,
+    "The attempt has as many outputs as it may",
+    "`limit` says how many. A run has one result: put the parts into one file, or keep them elsewhere.",
+  ),
   "operation-ended": refuse(409, "The operation has ended already", "`state` says how."),
   "result-expired": refuse(410, "The result was removed by retention", "The history stays; the bytes are gone."),
   "history-removed": refuse(
@@ -161,6 +226,11 @@ export const PROBLEMS = {
     "Its rows were removed by retention, or are about to be. A dead letter of it can be dismissed; run-now makes a new run.",
   ),
   "body-too-large": refuse(413, "The body is larger than 1 MiB", "Send less at once."),
+  "output-too-large": refuse(
+    413,
+    "The output is larger than what the API takes",
+    "`limitBytes` says how much. Ask `POST /v1/worker/upload` for a link: where results are in a bucket, larger ones go there.",
+  ),
   "payload-too-large": refuse(
     413,
     "The payload is larger than 64 KiB, or than the tenant's quota",

@@ -2,6 +2,7 @@ import type { Request } from "express";
 import { type Authenticator, credentialFromAuthorization } from "../auth.ts";
 import { addressOf } from "../calls/address.ts";
 import type { Caller } from "../context.ts";
+import type { Callbacks } from "../identity/callbacks.ts";
 import { Problem } from "../problems/problem.ts";
 import { cookieOf } from "./cookie.ts";
 import { type Arrival, isFromBrowser, mayChange, refuseOtherOrigins } from "./same-origin.ts";
@@ -15,6 +16,8 @@ export type Entrance = {
   enter(request: Request): Promise<Entered>;
   /** The same without asking for the token, for forms that have none: that the page was ours is asked always. */
   enterWithoutToken(request: Request): Promise<Entered>;
+  /** The same as `enter`, also for who brings the callback token of an attempt. */
+  enterOrCallBack(request: Request): Promise<Entered>;
   /** Begins a session for who brings this credential. Throws `unauthenticated`. */
   begin(
     arrival: Arrival,
@@ -26,10 +29,11 @@ export type Entrance = {
 
 export function createEntrance(deps: {
   authenticator: Authenticator;
+  callbacks: Callbacks;
   sessions: Sessions;
   publicUrl(): string;
 }): Entrance {
-  const { authenticator, sessions, publicUrl } = deps;
+  const { authenticator, callbacks, sessions, publicUrl } = deps;
 
   const arrivalOf = (request: Request): Arrival => ({
     header: (name) => request.get(name),
@@ -55,17 +59,24 @@ export function createEntrance(deps: {
     return { caller: await authenticator.authenticateAgain(session.standing), session };
   }
 
+  async function enter(request: Request): Promise<Entered> {
+    const entered = await identify(request);
+    const { session } = entered;
+    if (session !== undefined && mayChange(request.method)) {
+      if (!sessions.isCsrfToken(session, request.get("x-csrf-token"))) throw noToken();
+    }
+    return entered;
+  }
+
   return {
     sessions,
     arrivalOf,
     enterWithoutToken: identify,
-    async enter(request) {
-      const entered = await identify(request);
-      const { session } = entered;
-      if (session !== undefined && mayChange(request.method)) {
-        if (!sessions.isCsrfToken(session, request.get("x-csrf-token"))) throw noToken();
-      }
-      return entered;
+    enter,
+    async enterOrCallBack(request) {
+      const credential = credentialFromAuthorization(request.headers.authorization);
+      if (!callbacks.isToken(credential)) return enter(request);
+      return { caller: await callbacks.authenticate(credential), session: undefined };
     },
     async begin(_arrival, credential) {
       const caller = await authenticator.authenticate(credential);
@@ -80,6 +91,7 @@ export function createEntrance(deps: {
 
 function standingOf({ credential, tenantId, role }: Caller): Standing {
   if (credential.kind === "key") return { kind: "key", prefix: credential.prefix };
+  if (credential.kind === "callback") throw new Problem("unauthenticated", "No session begins with a callback token");
   return { ...credential, tenantId, role };
 }
 

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../../src/api/table.ts";
+import { newMasterKey } from "../../../src/app/secrets/key-list.ts";
+import { createMasterKeys } from "../../../src/app/secrets/master-keys.ts";
 import { readId, showId } from "../../../src/kernel/ids.ts";
 import { sql } from "../../../src/store/database.ts";
 import { codeIn, tableIn } from "../../docs/table.ts";
@@ -25,7 +27,7 @@ const documented = new Map(
 
 let server: TestServer;
 beforeAll(async () => {
-  server = await startTestServer();
+  server = await startTestServer({}, 0, 4, createMasterKeys(newMasterKey("test")));
 });
 afterAll(() => server?.close());
 

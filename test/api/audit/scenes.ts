@@ -61,6 +61,21 @@ async function apiKey({ send }: Stage): Promise<string> {
   return `/v1/api-keys/${(made.body.apiKey as { keyId: string }).keyId}`;
 }
 
+async function signingKey({ send }: Stage): Promise<string> {
+  const made = await send("POST", "/v1/signing-keys", { label: "hooks" });
+  return `/v1/signing-keys/${(made.body.signingKey as { keyId: string }).keyId}`;
+}
+
+const SETTLE = sql(
+  "test_settle_delivery",
+  "update webhook_delivery set state = 'failed', settled_at = clock_timestamp() where id = $1",
+);
+
+async function webhook({ send }: Stage): Promise<string> {
+  const made = await send("POST", "/v1/webhooks", { url: "https://hooks.example.com/x", events: ["run.failed"] });
+  return `/v1/webhooks/${String(made.body.webhookId)}`;
+}
+
 export const SCENES: Readonly<Record<string, Scene>> = {
   "POST /v1/schedules": async () => ({ path: "/v1/schedules", body: YEARLY }),
   "PUT /v1/schedules/{schedule}": async (stage) => ({
@@ -120,6 +135,39 @@ export const SCENES: Readonly<Record<string, Scene>> = {
   "POST /v1/api-keys": async () => ({ path: "/v1/api-keys", body: { label: "CI", role: "operator" } }),
   "POST /v1/api-keys/{key}/rotate": async (stage) => ({ path: `${await apiKey(stage)}/rotate`, body: {} }),
   "DELETE /v1/api-keys/{key}": async (stage) => ({ path: await apiKey(stage) }),
+  "PUT /v1/email-templates/{template}": async () => ({
+    path: "/v1/email-templates/fresh",
+    body: { subject: "s", text: "t" },
+  }),
+  "DELETE /v1/email-templates/{template}": async ({ send }) => {
+    await send("PUT", "/v1/email-templates/stale", { subject: "s", text: "t" });
+    return { path: "/v1/email-templates/stale" };
+  },
+  "POST /v1/webhooks": async () => ({
+    path: "/v1/webhooks",
+    body: { url: "https://hooks.example.com/x", events: ["run.failed"] },
+  }),
+  "PATCH /v1/webhooks/{webhook}": async (stage) => ({ path: await webhook(stage), body: { events: ["run.late"] } }),
+  "DELETE /v1/webhooks/{webhook}": async (stage) => ({ path: await webhook(stage) }),
+  "POST /v1/webhooks/{webhook}/disable": async (stage) => ({ path: `${await webhook(stage)}/disable`, body: {} }),
+  "POST /v1/webhooks/{webhook}/enable": async (stage) => {
+    const path = await webhook(stage);
+    await stage.send("POST", `${path}/disable`, {});
+    return { path: `${path}/enable`, body: {} };
+  },
+  "POST /v1/webhooks/{webhook}/test": async (stage) => ({ path: `${await webhook(stage)}/test`, body: {} }),
+  "POST /v1/webhooks/{webhook}/deliveries/{delivery}/redeliver": async (stage) => {
+    const path = await webhook(stage);
+    const { deliveryId } = (await stage.send("POST", `${path}/test`, {})).body;
+    await stage.server.db.query(SETTLE, [deliveryId]);
+    return { path: `${path}/deliveries/${String(deliveryId)}/redeliver`, body: {} };
+  },
+  "POST /v1/signing-keys": async () => ({ path: "/v1/signing-keys", body: { label: "hooks" } }),
+  "POST /v1/signing-keys/{signingKey}/rotate": async (stage) => ({
+    path: `${await signingKey(stage)}/rotate`,
+    body: {},
+  }),
+  "DELETE /v1/signing-keys/{signingKey}": async (stage) => ({ path: await signingKey(stage) }),
   "POST /v1/tenants": async () => ({ path: "/v1/tenants", body: { name: "a new one" } }),
   "PATCH /v1/tenants/{tenant}": async ({ send }) => {
     const made = await send("POST", "/v1/tenants", { name: "a changed one" });
@@ -133,4 +181,17 @@ export const WRITING_NOTHING: Readonly<Record<string, string>> = {
   "POST /v1/schedules/{schedule}/preview": "a question",
   "POST /v1/session": "a signed cookie, of which nothing is kept",
   "DELETE /v1/session": "the browser forgets its cookie",
+  "POST /v1/worker/poll": "a question",
+  "POST /v1/worker/claim": "the run's history",
+  "POST /v1/worker/heartbeat": "a lease",
+  "POST /v1/worker/progress": "the attempt",
+  "POST /v1/worker/log": "the attempt's log",
+  "POST /v1/worker/upload": "the run's objects",
+  "POST /v1/worker/stage": "the run's objects",
+  "PUT /v1/worker/stage": "the run's objects",
+  "POST /v1/worker/release": "the run's history",
+  "POST /v1/worker/detach": "the run's history",
+  "POST /v1/worker/adopt": "the run's history",
+  "POST /v1/worker/complete": "the run's history",
+  "POST /v1/worker/fail": "the run's history",
 };

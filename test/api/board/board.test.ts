@@ -219,7 +219,7 @@ if (redisAvailable) {
       }
       expect(await waiting("umbrella")).toBe(before);
       expect(await server.db.query(AUDIT)).toEqual([]);
-    }, 30_000);
+    });
 
     it("of a suspended tenant is looked at, and acted on by admins only", async () => {
       const id = await server.tenant("hooli");
@@ -308,7 +308,7 @@ if (redisAvailable) {
         (await call(server.url, "GET", `/queues/${of("acme").shown}`, { headers: { cookie } })).status;
       expect(await at()).toBe(200);
       await server.db.query(REVOKE, [key.slice(3, 15)]);
-      await vi.waitFor(async () => expect(await at()).toBe(401), { timeout: 20_000, interval: 100 });
-    }, 30_000);
+      await vi.waitFor(async () => expect(await at()).toBe(401), { timeout: 60_000, interval: 100 });
+    });
   });
 }

@@ -201,6 +201,16 @@ describe("a tenant that is held to some job types", () => {
     expect((await operator("POST", "/v1/runs", { job: SCHEDULE.job })).status).toBe(201);
   });
 
+  it("may be held to kinds of jobs that it brings itself", async () => {
+    const { change, operator } = await newTenant({ allowedJobs: ["http", "remote"] });
+    const make = async (job: object) => (await operator("POST", "/v1/runs", { job })).status;
+    const http = { kind: "http", url: "https://example.com/" };
+    const remote = { kind: "remote", name: "any.name" };
+    expect([await make(http), await make(remote), await make(SCHEDULE.job)]).toEqual([201, 201, 403]);
+    await change({ allowedJobs: [REPORT] });
+    expect([await make(http), await make(remote), await make(SCHEDULE.job)]).toEqual([403, 403, 201]);
+  });
+
   it("is not held to what nobody registered: a typo is told, with what was meant", async () => {
     const answer = await admin("POST", "/v1/tenants", { name: "typo", allowedJobs: ["report.run-sumary"] });
     expect([answer.status, answer.body.detail]).toEqual([

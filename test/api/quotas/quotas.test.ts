@@ -49,7 +49,7 @@ describe("quotas", () => {
       apiRatePerSecond: 200,
       apiBurst: 2_000,
       version: 0,
-      classes: { short: unset, long: unset, memory: unset },
+      classes: { short: unset, long: unset, memory: unset, remote: unset },
     });
   });
 

@@ -39,6 +39,18 @@ async function times(n: number, one: () => Promise<Answer>): Promise<Answer[]> {
 }
 
 describe("calls a second", () => {
+  it("of workers that ask for too much take nothing from what keeps their runs going", async () => {
+    const { keyOf } = await newTenant(server, "asking", { apiRatePerSecond: 1, apiBurst: 0 });
+    const key = await keyOf("worker");
+    const ask = (verb: string, body: object) => call(server.url, "POST", `/v1/worker/${verb}`, { key, body });
+    const polls = await Promise.all(
+      Array.from({ length: 40 }, () => ask("poll", { worker: "w", jobs: ["a@1"], waitMs: 0 })),
+    );
+    expect(statusesOf(polls)).toContain(429);
+    const attempts = [{ runId: "run_00000000000000000000000000", attempt: 1, fence: "1" }];
+    expect((await ask("heartbeat", { worker: "w", attempts })).status).toBe(200);
+  });
+
   it("within the rate are answered, with what is left", async () => {
     const { me } = await newTenant(server, "within", { apiRatePerSecond: 50, apiBurst: 7 });
     const { headers } = await me();
@@ -144,6 +156,8 @@ if (redisAvailable) {
         clock: systemClock,
         log: silentLog,
         pingEveryMs: 60_000,
+        // Longer than this test may take: whoever waits for the command fails it.
+        commandTimeoutMs: 600_000,
       });
       await connection.start();
       ends.push(() => connection.stop());
@@ -155,10 +169,7 @@ if (redisAvailable) {
       await me();
       process.kill(redis.pid, "SIGSTOP");
       ends.push(() => process.kill(redis.pid, "SIGCONT"));
-      const startedAt = performance.now();
       const answers = await Promise.all(Array.from({ length: 20 }, me));
-      // Far less than a command of this connection may take before it fails.
-      expect(performance.now() - startedAt).toBeLessThan(1_500);
       const refused = statusesOf(answers).filter((status) => status === 429).length;
       expect(refused).toBeGreaterThanOrEqual(14);
       expect(refused).toBeLessThan(20);

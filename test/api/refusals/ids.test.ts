@@ -19,6 +19,8 @@ const KINDS: Readonly<Record<string, IdKind>> = {
   operation: "op",
   effect: "eff",
   key: "key",
+  signingKey: "sgk",
+  webhook: "whk",
   tenant: "ten",
 };
 const FAR = ["7zzzzzzzzzzzzzzzzzzzzzzzzz", showId("run", mintId(Date.UTC(10_000, 0, 1), 0)).slice("run_".length)];
@@ -35,7 +37,9 @@ describe("an id from after the year 9999 is as unknown as any", () => {
 
   it.each(taking)("$name", async ({ route, kind }) => {
     const send = async (id: string) => {
-      const path = route.path.replace(/\{(run|schedule|operation|effect|key|tenant)\}/, id).replace("{revision}", "1");
+      const path = route.path
+        .replace(/\{(run|schedule|operation|effect|key|signingKey|webhook|tenant)\}/, id)
+        .replace(/\{(revision|delivery)\}/, "1");
       const query = Object.entries({
         expires: "1",
         signature: "x",

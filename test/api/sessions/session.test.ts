@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/kernel/clock.ts";
 import { sql } from "../../../src/store/database.ts";
 import { call, SECRET, startTestServer, type TestServer } from "../server.ts";
@@ -11,7 +11,12 @@ const HOUR = 3_600_000;
 let server: TestServer;
 let tenantId: string;
 let aheadMs = 0;
-const clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
+let passedMs = 0;
+const clock = {
+  ...systemClock,
+  now: () => systemClock.now() + aheadMs,
+  monotonic: () => systemClock.monotonic() + passedMs,
+};
 beforeAll(async () => {
   server = await startTestServer({ clock });
   tenantId = await server.tenant("acme");
@@ -69,10 +74,9 @@ describe("a session", () => {
     const { cookie } = await signIn(server.url, key);
     expect((await who(cookie)).status).toBe(200);
     await server.db.query(REVOKE, [prefixOf(key)]);
-    const revokedAt = performance.now();
-    await vi.waitFor(async () => expect((await who(cookie)).status).toBe(401), { timeout: 20_000, interval: 100 });
-    expect(performance.now() - revokedAt).toBeLessThan(6_000);
-  }, 30_000);
+    passedMs += 5_000;
+    expect((await who(cookie)).status).toBe(401);
+  });
 
   it("is never longer than its key, and ends with it", async () => {
     const key = await server.key(tenantId, "owner");
@@ -181,11 +185,9 @@ describe("a session", () => {
     expect(ended.headers.getSetCookie()).toEqual(["punctual_session=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"]);
     expect((await who(browser.cookie)).status).toBe(200);
     await server.db.query(REVOKE, [prefixOf(key)]);
-    await vi.waitFor(async () => expect((await who(browser.cookie)).status).toBe(401), {
-      timeout: 20_000,
-      interval: 100,
-    });
-  }, 30_000);
+    passedMs += 5_000;
+    expect((await who(browser.cookie)).status).toBe(401);
+  });
 
   it("gives way to a credential that came along", async () => {
     const viewer = await signIn(server.url, await server.key(tenantId, "viewer"));

@@ -149,6 +149,26 @@ export async function buildEstate(server: TestServer, mark: string): Promise<Est
     await runNow(),
   ];
 
+  for (const label of [`${mark} signs`, `${mark} signs too`]) await send("POST", "/v1/signing-keys", { label });
+
+  for (const which of ["one", "two"]) {
+    await send("PUT", `/v1/email-templates/${mark}-${which}`, { subject: `${mark} subject`, text: `${mark} text` });
+  }
+  const webhooks: string[] = [];
+  const deliveries: string[] = [];
+  for (const which of ["one", "two"]) {
+    const body = {
+      url: `https://hooks.example.com/${mark}-${which}`,
+      events: ["run.failed"],
+      description: `${mark} hook`,
+    };
+    const webhookId = String((await send("POST", "/v1/webhooks", body)).body.webhookId);
+    webhooks.push(webhookId);
+    for (let i = 0; i < 2; i++) {
+      deliveries.push(String((await send("POST", `/v1/webhooks/${webhookId}/test`, {})).body.deliveryId));
+    }
+  }
+
   const to = Math.floor(Date.now() / HOUR) * HOUR;
   const range = { from: new Date(to - 6 * HOUR).toISOString(), to: new Date(to).toISOString() };
   for (const headers of [{ "idempotency-key": `${mark}-request` }, {}]) {
@@ -184,6 +204,10 @@ export async function buildEstate(server: TestServer, mark: string): Promise<Est
       run: [...succeeded, ...failed, ...waiting],
       effect: await listed("/v1/effects", "effectId"),
       operation: await listed("/v1/operations", "operationId"),
+      template: ["one", "two"].map((which) => `${mark}-${which}`),
+      webhook: webhooks,
+      delivery: deliveries,
+      signingKey: await listed("/v1/signing-keys", "keyId"),
       key: spareKeys.map(({ id }) => showId("key", id)),
     },
   };

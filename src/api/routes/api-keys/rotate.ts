@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { rotateApiKey } from "../../../authority/tenants/rotate-api-key.ts";
-import { DEFAULT_OVERLAP_MS, LONGEST_OVERLAP_MS } from "../../../domain/api-key.ts";
 import { showId } from "../../../kernel/ids.ts";
 import { ROTATE_BODY } from "../../examples/identity.ts";
 import { noFields } from "../../input/no-fields.ts";
+import { overlapFields } from "../../input/overlap.ts";
 import { mintKey } from "../../keys.ts";
 import { apiKeySchema, presentApiKey } from "../../present/api-key.ts";
 import { Problem } from "../../problems/problem.ts";
@@ -20,14 +20,7 @@ export const rotateApiKeyRoute = defineRoute({
   roles: KEEPERS,
   params: keyParams,
   query: noFields,
-  body: z.strictObject({
-    overlapSeconds: z
-      .int()
-      .min(0)
-      .max(LONGEST_OVERLAP_MS / 1000)
-      .default(DEFAULT_OVERLAP_MS / 1000)
-      .describe("How long the old key works on; a day, at most 30"),
-  }),
+  body: overlapFields("works on"),
   example: ROTATE_BODY,
   answer: {
     kind: "created",

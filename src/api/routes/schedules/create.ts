@@ -1,10 +1,14 @@
 import { createSchedule } from "../../../authority/schedules/create-schedule.ts";
+import { inItsClass } from "../../../domain/definition.ts";
 import { showId } from "../../../kernel/ids.ts";
 import { WRITERS } from "../../context.ts";
 import { SCHEDULE_BODY } from "../../examples.ts";
 import { checkJobAllowed } from "../../identity/tenant-bounds.ts";
 import { unknownCalendar } from "../../input/calendars.ts";
+import { checkTargets } from "../../input/check-targets.ts";
+import { checkTemplates } from "../../input/check-templates.ts";
 import { checkBounds, checkWindow, checkWork, ruleProblem } from "../../input/check-work.ts";
+import { readEffectSecrets, withEffects } from "../../input/effect-secrets.ts";
 import { idempotencyHeaders, scheduleFields } from "../../input/fields.ts";
 import { noFields } from "../../input/no-fields.ts";
 import { keyReused, requestKeyWith } from "../../input/request-key.ts";
@@ -47,20 +51,29 @@ export const createScheduleRoute = defineRoute({
   ],
   async handle(call, context, caller) {
     const { name, key, labels, managedBy, notes } = call.body;
-    const definition = definitionOf(call.body);
+    const definition = inItsClass(definitionOf(call.body));
     checkWindow(definition);
     checkBounds(definition);
     const given = await readSecrets(context, caller.tenantId, definition.job, { sent: call.body.payload });
+    const effects = readEffectSecrets(context, caller.tenantId, definition.effects);
     checkWork(context, definition, given);
+    checkTargets(context, caller, definition);
+    await checkTemplates(context, caller, definition);
     checkJobAllowed(caller, definition.job);
     const admission = await askAdmission(context, caller, definition);
-    const requestKey = await requestKeyWith(context, caller.tenantId, given, "schedule", call);
+    const requestKey = await requestKeyWith(
+      context,
+      caller.tenantId,
+      given.secrets.count + effects.count,
+      "schedule",
+      call,
+    );
     const outcome = await createSchedule(context.authority, {
       tenantId: caller.tenantId,
       actor: caller.actor,
       name,
       labels,
-      definition,
+      definition: withEffects(definition, await effects.seal()),
       payload: await given.seal(),
       isInfeasible: admission.isRefused,
       ...(key === undefined ? {} : { key }),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Definition } from "../../../domain/definition.ts";
+import { type Definition, inItsClass } from "../../../domain/definition.ts";
 import type { ScheduleView } from "../../../store/reads/schedules.ts";
 import { scheduleFields } from "../../input/fields.ts";
 import { definitionOf } from "./split.ts";
@@ -28,7 +28,7 @@ export function patched(
   // Defaults belong to creation: only what was really sent is a change.
   const sent = new Set(Object.keys(sentBody as object));
   const changed = Object.fromEntries(Object.entries(body).filter(([field]) => sent.has(field))) as Patch;
-  const definition = withoutNulls({ ...current.definition, ...definitionOf(changed as Definition) });
+  const definition = inItsClass(withoutNulls({ ...current.definition, ...definitionOf(changed as Definition) }));
   return { changed, definition };
 }
 

@@ -1,3 +1,4 @@
+import { inItsClass } from "../../../domain/definition.ts";
 import { WRITERS } from "../../context.ts";
 import { REPLACEMENT_BODY } from "../../examples.ts";
 import { scheduleFields, scheduleParams } from "../../input/fields.ts";
@@ -51,7 +52,7 @@ export const putScheduleRoute = defineRoute({
         labels,
         managedBy: managedBy ?? null,
         notes: notes ?? null,
-        definition: definitionOf(call.body),
+        definition: inItsClass(definitionOf(call.body)),
         payload,
       },
     });

@@ -5,7 +5,10 @@ import type { ScheduleView } from "../../../store/reads/schedules.ts";
 import type { ApiContext, Caller } from "../../context.ts";
 import { checkJobAllowed } from "../../identity/tenant-bounds.ts";
 import { unknownCalendar } from "../../input/calendars.ts";
+import { checkTargets } from "../../input/check-targets.ts";
+import { checkTemplates } from "../../input/check-templates.ts";
 import { checkBounds, checkWindow, checkWork, ruleProblem } from "../../input/check-work.ts";
+import { readEffectSecrets, withEffects } from "../../input/effect-secrets.ts";
 import { readIfMatch } from "../../input/if-match.ts";
 import { readSecrets } from "../../input/secrets.ts";
 import { presentSchedule } from "../../present/schedule.ts";
@@ -86,7 +89,10 @@ export async function revise(
     sent: change.payload,
     base: current.payload,
   });
+  const effects = readEffectSecrets(context, caller.tenantId, change.definition.effects, before.effects);
   checkWork(context, change.definition, given, before);
+  checkTargets(context, caller, change.definition, before);
+  await checkTemplates(context, caller, change.definition, before);
   checkJobAllowed(caller, change.definition.job);
   const admission = changesTiming(before, change.definition)
     ? await askAdmission(context, caller, change.definition, scheduleId)
@@ -96,7 +102,11 @@ export async function revise(
     actor: caller.actor,
     scheduleId,
     expectedRevision,
-    change: { ...change, payload: await given.seal() },
+    change: {
+      ...change,
+      definition: withEffects(change.definition, await effects.seal()),
+      payload: await given.seal(),
+    },
     isInfeasible: admission.isRefused,
   });
   switch (outcome.kind) {

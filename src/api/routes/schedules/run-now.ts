@@ -47,7 +47,7 @@ export const runNowRoute = defineRoute({
         checkWork(context, definition, given, definition);
       }
     }
-    const requestKey = await requestKeyWith(context, caller.tenantId, given, "run-now", call);
+    const requestKey = await requestKeyWith(context, caller.tenantId, given.secrets.count, "run-now", call);
     const outcome = await runNow(context.authority, {
       tenantId: caller.tenantId,
       actor: caller.actor,

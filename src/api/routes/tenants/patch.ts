@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { updateTenant } from "../../../authority/tenants/update-tenant.ts";
+import { outboundRulesSchema } from "../../../domain/outbound/rules.ts";
 import { showId } from "../../../kernel/ids.ts";
 import { findTenant, TENANT_STATUSES } from "../../../store/reads/tenants/tenants.ts";
 import { TENANT_CHANGE_BODY } from "../../examples/identity.ts";
@@ -13,9 +14,9 @@ export const patchTenantRoute = defineRoute({
   method: "patch",
   path: "/v1/tenants/{tenant}",
   tag: "tenants",
-  summary: "Rename a tenant, say which jobs it may use, suspend or resume it",
+  summary: "Rename a tenant, say which jobs it may use and where its calls may lead, suspend or resume it",
   description:
-    "While it is suspended nothing of it starts and its own callers may only read; what runs goes on, and what becomes due waits as runs. Resuming lets them start. Schedules whose job is not allowed any more go on.",
+    "While it is suspended nothing of it starts and its own callers may only read; what runs goes on, and what becomes due waits as runs. Resuming lets them start. Schedules whose job is not allowed any more go on. `outbound` takes the place of what was there as a whole, and is looked at by every call that is made.",
   roles: PLATFORM,
   sees: "every-tenant",
   params: tenantParams,
@@ -23,6 +24,10 @@ export const patchTenantRoute = defineRoute({
   body: z.strictObject({
     name: tenantFields.name.optional(),
     allowedJobs: tenantFields.allowedJobs.optional(),
+    outbound: outboundRulesSchema
+      .nullable()
+      .optional()
+      .describe("Where its HTTP jobs, webhooks and brokers may be; null: any host and port at a public address"),
     status: z.enum(TENANT_STATUSES).optional(),
   }),
   example: TENANT_CHANGE_BODY,
@@ -33,7 +38,7 @@ export const patchTenantRoute = defineRoute({
   },
   problems: ["tenant-not-found", "tenant-name-taken"],
   async handle({ params, body }, context, caller) {
-    const { name, status, allowedJobs } = body;
+    const { name, status, allowedJobs, outbound } = body;
     const tenantId = getTenantId(params.tenant);
     const before = await findTenant(context.db, tenantId);
     if (before === undefined) throw noSuchTenant(params.tenant);
@@ -43,6 +48,7 @@ export const patchTenantRoute = defineRoute({
       change: {
         ...(name === undefined ? {} : { name }),
         ...(status === undefined ? {} : { status }),
+        ...(outbound === undefined ? {} : { outbound }),
         ...(allowedJobs === undefined
           ? {}
           : { allowedJobs: checkAllowedJobs(context, allowedJobs, before.allowedJobs ?? []) }),

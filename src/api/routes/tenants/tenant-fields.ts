@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { JOB_KINDS } from "../../../domain/jobs/job.ts";
 import { readId, type Uuid } from "../../../kernel/ids.ts";
 import { LONGEST_NAME } from "../../../store/reads/tenants/tenants.ts";
 import type { ApiContext, Role } from "../../context.ts";
@@ -24,7 +25,9 @@ export const tenantFields = {
     .array(z.string().min(1).max(200))
     .max(1_000)
     .nullable()
-    .describe("Names of the job types it may use; null: all, `[]`: none"),
+    .describe(
+      "Names of the job types it may use, and kinds (`http`, `container`, `queue`, `remote`); null: all, `[]`: none",
+    ),
 };
 
 export function getTenantId(ref: string): Uuid {
@@ -39,6 +42,9 @@ export function nameTaken(name: string, tenantId: string): Problem {
   });
 }
 
+/** What a tenant brings itself is allowed by its kind. */
+const OWN_KINDS = JOB_KINDS.filter((kind) => kind !== "function");
+
 /** Each name once, in order. Refuses names of no job, which would allow nothing and were meant to; one that was allowed before may stay. */
 export function checkAllowedJobs(
   context: ApiContext,
@@ -46,7 +52,7 @@ export function checkAllowedJobs(
   before: readonly string[] = [],
 ): readonly string[] | null {
   if (names === null || names === undefined) return null;
-  const known = [...new Set(context.jobs.list().map((job) => job.name))];
+  const known = [...new Set([...context.jobs.list().map((job) => job.name), ...OWN_KINDS])];
   const faults = names.flatMap((name, i): FieldFault[] => {
     if (known.includes(name) || before.includes(name)) return [];
     const meant = didYouMean(name, known);

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Definition } from "../../../../domain/definition.ts";
 import { previewOf } from "../../../../domain/preview/answer.ts";
 import { changedFields } from "../../../../domain/preview/field-diff.ts";
 import { compareNext } from "../../../../domain/preview/instant-diff.ts";
@@ -6,7 +7,9 @@ import { redactSealed } from "../../../../domain/secrets/forms.ts";
 import { READERS } from "../../../context.ts";
 import { PREVIEW_CHANGE_BODY } from "../../../examples.ts";
 import { checkJobAllowed } from "../../../identity/tenant-bounds.ts";
+import { checkTargets } from "../../../input/check-targets.ts";
 import { checkBounds, checkWork } from "../../../input/check-work.ts";
+import { readEffectSecrets, withEffects } from "../../../input/effect-secrets.ts";
 import { scheduleParams, shownInstant } from "../../../input/fields.ts";
 import { noFields } from "../../../input/no-fields.ts";
 import { readSecrets } from "../../../input/secrets.ts";
@@ -72,8 +75,10 @@ export const previewChangeRoute = defineRoute({
       sent: changed.payload,
       base: current.payload,
     });
+    const effects = readEffectSecrets(context, caller.tenantId, definition.effects, current.definition.effects);
     checkBounds(definition, current.definition);
     checkWork(context, definition, given, current.definition);
+    checkTargets(context, caller, definition, current.definition);
     checkJobAllowed(caller, definition.job);
     const question = { fromAt: body.from ?? context.clock.now(), count: body.count };
     const after = await getTimetable(context, caller, definition, question.fromAt, current.id);
@@ -90,8 +95,8 @@ export const previewChangeRoute = defineRoute({
     const { name, labels, notes, managedBy } = current;
     const described = { name, labels, notes, managedBy };
     const fields = changedFields(
-      { ...described, ...current.definition, payload: redactSealed(current.payload) },
-      { ...described, ...pickDescribed(changed), ...definition, payload: given.shown() },
+      { ...described, ...redacted(current.definition), payload: redactSealed(current.payload) },
+      { ...described, ...pickDescribed(changed), ...withEffects(definition, effects.shown()), payload: given.shown() },
     );
     const instants = compareNext(before, after, question.fromAt, question.count);
     const oldShown = (at: number) => presentInstant(at, current.definition.rule, context.zones);
@@ -120,3 +125,6 @@ function pickDescribed(changed: object): object {
   const named = ["name", "labels", "notes", "managedBy"];
   return Object.fromEntries(Object.entries(changed).filter(([field]) => named.includes(field)));
 }
+
+const redacted = (definition: Definition): Definition =>
+  withEffects(definition, definition.effects && (redactSealed(definition.effects as never) as never));
