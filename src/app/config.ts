@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { didYouMean } from "../api/input/did-you-mean.ts";
 import { DEFAULT_ATTEMPT_LIMIT_MS } from "../domain/definition.ts";
-import { listOf } from "../handlers/outbound/guard.ts";
-import { messageOf, operatorError } from "../kernel/errors.ts";
+import { operatorError } from "../kernel/errors.ts";
+import { containerSettings, findContainerFault } from "./kinds/container-settings.ts";
+import { outboundSettings, readRanges } from "./kinds/outbound-settings.ts";
 import { findOidcFault, oidcSettings } from "./oidc.ts";
 import { faultOfKeys } from "./secrets/key-list.ts";
 
@@ -13,18 +14,6 @@ import { faultOfKeys } from "./secrets/key-list.ts";
 function whole(min: number, max: number, fallback: number) {
   const error = `allowed: a whole number from ${min} to ${max}`;
   return z.coerce.number({ error }).int({ error }).min(min, { error }).max(max, { error }).default(fallback);
-}
-
-/** Addresses and ranges, apart by spaces or commas. */
-function readRanges(text: string | undefined, issues: { addIssue(issue: { code: "custom"; message: string }): void }) {
-  if (text === undefined) return undefined;
-  const ranges = text.split(/[\s,]+/).filter((range) => range !== "");
-  try {
-    listOf(ranges);
-  } catch (error) {
-    issues.addIssue({ code: "custom", message: messageOf(error) });
-  }
-  return ranges;
 }
 
 const schema = z.object({
@@ -40,6 +29,12 @@ const schema = z.object({
   PUNCTUAL_OBJECTS: z.enum(["filesystem", "s3"]).default("filesystem").describe("Where results are kept"),
   PUNCTUAL_OBJECTS_DIR: z.string().optional().describe("Result files (default: `objects` in PUNCTUAL_DIR)"),
   PUNCTUAL_RESULTS_DAYS: whole(1, 3_650, 7).describe("How long results are kept; their runs keep size and checksum"),
+  PUNCTUAL_OUTPUT_LIMIT_BYTES: whole(1_024, 1_099_511_627_776, 1_073_741_824).describe(
+    "Largest output of a job, also of what comes over HTTP; the same on every `api` and `worker`",
+  ),
+  PUNCTUAL_LOG_LIMIT_BYTES: whole(0, 67_108_864, 1_048_576).describe(
+    "How much of an attempt's log is kept, the newest; 0: none is",
+  ),
   PUNCTUAL_S3_BUCKET: z
     .string()
     .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/)
@@ -76,7 +71,7 @@ const schema = z.object({
   PUNCTUAL_PUBLIC_URL: z
     .url()
     .optional()
-    .describe("Where callers reach the API, behind a proxy; links in emails and webhooks lead there"),
+    .describe("Where callers reach the API, behind a proxy; links in emails and webhooks, and callbacks, lead there"),
   PUNCTUAL_TRUST_PROXY: z
     .string()
     .optional()
@@ -88,7 +83,9 @@ const schema = z.object({
     .string()
     .min(16)
     .optional()
-    .describe("Signs cursors, download links and sessions; the same on every replica of `api` and `sender`"),
+    .describe(
+      "Signs cursors, download links, sessions and callback tokens; the same on every `api`, `sender` and `worker`",
+    ),
   PUNCTUAL_SECRET_KEYS: z
     .string()
     .optional()
@@ -97,9 +94,10 @@ const schema = z.object({
       if (fault !== undefined) issues.addIssue({ code: "custom", message: fault });
     })
     .describe(
-      "Master keys of secrets in payloads, `id:base64`, the newest first; the same on every `api` and `worker` (default: `secret-keys` in PUNCTUAL_DIR, which `npm start` makes)",
+      "Master keys of secrets in payloads, `id:base64`, the newest first; the same on every `api`, `worker` and `sender` (default: `secret-keys` in PUNCTUAL_DIR, which `npm start` makes)",
     ),
   ...oidcSettings,
+  ...containerSettings,
   PUNCTUAL_METRICS_HOST: z
     .string()
     .default("0.0.0.0")
@@ -118,8 +116,17 @@ const schema = z.object({
   PUNCTUAL_SLOTS_SHORT: whole(0, 100_000, 200).describe("Attempts of class `short` a worker runs side by side"),
   PUNCTUAL_SLOTS_LONG: whole(0, 100_000, 20).describe("The same for class `long`"),
   PUNCTUAL_SLOTS_MEMORY: whole(0, 100_000, 4).describe("The same for class `memory`"),
+  PUNCTUAL_THREADS: whole(0, 1_024, 2).describe(
+    "Threads of a worker for jobs that compute; others wait for their turn",
+  ),
+  PUNCTUAL_THREAD_MEMORY_MB: whole(32, 1_048_576, 512).describe(
+    "What such a job may need before it is `memory-exceeded`",
+  ),
+  PUNCTUAL_BLOCKED_MS: whole(0, 600_000, 2_000).describe(
+    "From when on a worker whose event loop is blocked says so, and by which jobs; 0: it does not",
+  ),
   PUNCTUAL_ATTEMPT_LIMIT_LONG_MS: whole(1_000, 86_400_000, DEFAULT_ATTEMPT_LIMIT_MS.long).describe(
-    "Longest attempt of class `long`; of class `short` it is 15 minutes",
+    "Longest attempt of class `long`, and of class `remote`; of class `short` it is 15 minutes",
   ),
   PUNCTUAL_ATTEMPT_LIMIT_MEMORY_MS: whole(1_000, 86_400_000, DEFAULT_ATTEMPT_LIMIT_MS.memory).describe(
     "The same for class `memory`",
@@ -169,11 +176,7 @@ const schema = z.object({
     ),
   PUNCTUAL_SMTP_CONNECTIONS: whole(1, 100, 5).describe("Emails one process sends side by side"),
   PUNCTUAL_WEBHOOK_CONCURRENCY: whole(1, 1_000, 32).describe("Webhooks one process calls side by side"),
-  PUNCTUAL_OUTBOUND_ALLOW: z
-    .string()
-    .optional()
-    .transform(readRanges)
-    .describe("Addresses and ranges (10.0.0.0/8, …) that tenants' URLs may lead to although they are not public"),
+  ...outboundSettings,
   PUNCTUAL_PARTITIONS: z
     .enum(["week", "day"])
     .default("week")
@@ -196,6 +199,7 @@ const SECRET = new Set([
   "PUNCTUAL_SECRET_KEYS",
   "PUNCTUAL_KEY",
   "PUNCTUAL_SMTP_URL",
+  "PUNCTUAL_EGRESS_PROXY",
   "PUNCTUAL_S3_SECRET_KEY",
 ]);
 
@@ -253,7 +257,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       { key: "PUNCTUAL_REQUEST_KEY_DAYS" },
     );
   }
-  const fault = findS3Fault(config) ?? findOidcFault(config);
+  const fault = findS3Fault(config) ?? findOidcFault(config) ?? findContainerFault(config);
   if (fault !== undefined) throw operatorError("config-invalid", `${fault.key}: ${fault.what}`, { key: fault.key });
   const unknown = Object.keys(given).find((key) => key.startsWith("PUNCTUAL_") && !CONFIG_KEYS.includes(key));
   if (unknown !== undefined) {

@@ -1,8 +1,10 @@
 import { hostname } from "node:os";
+import type { LogStore } from "../authority/attempts/keep-log.ts";
 import { type Authority, createAuthority } from "../authority/authority.ts";
 import { pinZones } from "../authority/timezones/pin-zones.ts";
 import { createPinnedZones } from "../authority/timezones/pinned-zones.ts";
 import { SHORT_ATTEMPT_LIMIT_MS } from "../domain/definition.ts";
+import type { Outbound } from "../handlers/outbound/outbound.ts";
 import { connectHintRedis, type HintRedis } from "../hints/connection.ts";
 import { createWaker, type Waker } from "../hints/wake.ts";
 import { systemChance } from "../kernel/chance.ts";
@@ -14,9 +16,11 @@ import { createLog, type Log } from "../kernel/log.ts";
 import { createLoop, type LoopService } from "../kernel/loop.ts";
 import { createMetrics, type Metrics } from "../kernel/metrics.ts";
 import { createTzWatch } from "../loops/tz-watch.ts";
+import { createLogParts } from "../objects/log-parts.ts";
 import type { ObjectStore } from "../objects/port.ts";
 import { createDatabase, type Database } from "../store/database.ts";
 import type { Config } from "./config.ts";
+import { openOutbound } from "./kinds/outbound.ts";
 import { openObjects } from "./objects.ts";
 import { findMasterKeys } from "./secrets/master-keys.ts";
 import { loadTzCandidate, type TzData } from "./tz-data.ts";
@@ -38,6 +42,10 @@ export type Core = {
   heartbeatAuthority: Authority;
   /** Where results are; made ready by the roles that use it. */
   objects: ObjectStore;
+  /** The ways out to where tenants point. */
+  outbound: Outbound;
+  /** Where the logs of attempts are kept: among the results. */
+  logs: LogStore;
   /** What this process could have adopted; it goes by what is adopted. */
   tzCandidate: TzData;
   /** Notices adoptions; shared by the roles of this process. */
@@ -88,6 +96,7 @@ export function createCore(config: Config, role: string): Core {
         short: SHORT_ATTEMPT_LIMIT_MS,
         long: config.PUNCTUAL_ATTEMPT_LIMIT_LONG_MS,
         memory: config.PUNCTUAL_ATTEMPT_LIMIT_MEMORY_MS,
+        remote: config.PUNCTUAL_ATTEMPT_LIMIT_LONG_MS,
       },
       verbDeadlineMs: config.PUNCTUAL_VERB_DEADLINE_MS,
       lockTimeoutMs: config.PUNCTUAL_LOCK_TIMEOUT_MS,
@@ -100,6 +109,8 @@ export function createCore(config: Config, role: string): Core {
   let closing = false;
   const processId = mintId(clock.now(), randomBucket());
   const authority = createAuthority({ ...parts, db });
+  const outbound = openOutbound(config, clock, db);
+  const objects = openObjects(config);
   return {
     config,
     version: readVersion(),
@@ -111,7 +122,9 @@ export function createCore(config: Config, role: string): Core {
     db,
     authority,
     heartbeatAuthority: createAuthority({ ...parts, db: heartbeatDb }),
-    objects: openObjects(config),
+    objects,
+    logs: createLogParts(objects, config.PUNCTUAL_LOG_LIMIT_BYTES),
+    outbound,
     tzCandidate: candidate,
     tzWatch: createLoop(createTzWatch({ authority }), { clock, log, metrics }),
     redis,
@@ -122,6 +135,7 @@ export function createCore(config: Config, role: string): Core {
       closing = true;
       await redis?.waker.stop();
       await redis?.connection.stop();
+      await outbound.close();
       await heartbeatDb.close();
       await db.close();
     },

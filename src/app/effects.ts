@@ -1,10 +1,10 @@
+import { createSigningKeys } from "../authority/secrets/signing-keys.ts";
 import { EFFECT_KINDS, type EffectKind } from "../domain/effects/states.ts";
 import { createEmailAdapter } from "../handlers/effects/email.ts";
+import { createEventPoster, type EventPoster } from "../handlers/effects/event-webhook.ts";
 import type { EffectAdapter } from "../handlers/effects/port.ts";
 import type { SmtpServer } from "../handlers/effects/smtp.ts";
 import { createWebhookAdapter } from "../handlers/effects/webhook.ts";
-import { createOutboundAgent } from "../handlers/outbound/agent.ts";
-import { createOutboundGuard } from "../handlers/outbound/guard.ts";
 import type { Config } from "./config.ts";
 import type { Core } from "./core.ts";
 
@@ -14,17 +14,8 @@ export function effectKindsOf(config: Config): EffectKind[] {
 }
 
 export function openEffectAdapters(core: Core): EffectAdapter[] {
-  const { config, clock } = core;
-  const agent = createOutboundAgent({
-    guard: createOutboundGuard(config.PUNCTUAL_OUTBOUND_ALLOW ?? []),
-    connectTimeoutMs: 10_000,
-  });
-  const webhooks = createWebhookAdapter({
-    agent,
-    concurrency: config.PUNCTUAL_WEBHOOK_CONCURRENCY,
-    userAgent: `Punctual/${core.version}`,
-    now: clock.now,
-  });
+  const { config } = core;
+  const webhooks = createWebhookAdapter(posting(core));
   if (config.PUNCTUAL_SMTP_URL === undefined) return [webhooks];
   const email = createEmailAdapter({
     server: smtpServerOf(config.PUNCTUAL_SMTP_URL, config.PUNCTUAL_SMTP_TLS),
@@ -33,6 +24,18 @@ export function openEffectAdapters(core: Core): EffectAdapter[] {
   });
   return [webhooks, email];
 }
+
+export function openEventPoster(core: Core): EventPoster {
+  return createEventPoster(posting(core));
+}
+
+const posting = (core: Core) => ({
+  outbound: core.outbound,
+  keys: createSigningKeys(core.authority),
+  concurrency: core.config.PUNCTUAL_WEBHOOK_CONCURRENCY,
+  userAgent: `Punctual/${core.version}`,
+  clock: core.clock,
+});
 
 const SILENCE_MS = 60_000;
 

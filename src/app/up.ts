@@ -65,12 +65,13 @@ async function runAll(config: Config, given: Config, servers: Servers, ended: Pr
     const registry = registerJobs();
     const secret = readSecret(config);
     const api = apiRole(core, registry, secret);
+    const publicUrl = () => config.PUNCTUAL_PUBLIC_URL ?? api.url();
     const services = [
-      ...workerRole(core, registry),
+      ...workerRole(core, registry, undefined, publicUrl),
       ...relayRole(core),
       ...schedulerRole(core),
       ...sweeperRole(core),
-      ...senderRole(core, secret, () => config.PUNCTUAL_PUBLIC_URL ?? api.url()),
+      ...senderRole(core, secret, publicUrl),
       api,
     ];
     const demo = await prepareDemo(core);

@@ -25,7 +25,8 @@ export function doctorCommand(program: Command, act: Act): void {
       `
 Looks at DATABASE_URL and REDIS_URL; without DATABASE_URL, at the running system of this checkout. It changes nothing, and
 may run beside everything else at any time.
-Exit codes: 0 all is well, 1 there are findings, 2 something could not be checked (and nothing was found).
+Exit codes: 0 all is well, 1 there are findings, 2 something, or all of it, could not be checked (and
+nothing was found).
 
 Examples:
   punctual doctor
@@ -76,7 +77,8 @@ async function diagnose(
 
 function outcomeOf(diagnoses: readonly Diagnosis[]): Outcome {
   if (diagnoses.some((one) => one.status === "finding")) return "findings";
-  return diagnoses.some((one) => one.status === "failed") ? "unknown" : "ok";
+  const isUnknown = diagnoses.some((one) => one.status === "failed") || !diagnoses.some((one) => one.status === "ok");
+  return isUnknown ? "unknown" : "ok";
 }
 
 const LABELS = { ok: "ok      ", skipped: "skipped ", finding: "FINDING ", failed: "UNKNOWN " } as const;
@@ -107,6 +109,7 @@ function onlyThis({ id }: Diagnosis): string {
 function summaryOf(outcome: Outcome, diagnoses: readonly Diagnosis[]): string {
   const count = (status: Diagnosis["status"]) => diagnoses.filter((one) => one.status === status).length;
   if (outcome === "ok") return `All is well: ${count("ok")} checks.`;
+  if (diagnoses.every((one) => one.status === "skipped")) return "Nothing was checked.";
   return `${count("finding")} findings, ${count("failed")} could not be checked, ${count("ok")} are well.`;
 }
 

@@ -30,11 +30,16 @@ const OPTIONS: Readonly<Record<string, string>> = {
   apiRatePerSecond: "--api-rate",
   calendars: "--calendar",
   class: "--class",
+  description: "--description",
+  events: "--event",
+  expiresInDays: "--expires-in-days",
   from: "--from",
   job: "--job",
   key: "--schedule-key",
+  html: "--html",
   label: "--label",
   labels: "--label",
+  lateAfterMs: "--late-after",
   limit: "--limit",
   maxRunning: "--max-running",
   minIntervalMs: "--min-interval",
@@ -48,10 +53,13 @@ const OPTIONS: Readonly<Record<string, string>> = {
   requestedRunsPerDay: "--runs-per-day",
   role: "--role",
   scheduleId: "--schedule",
+  scheduleIds: "--schedule",
   schedules: "--schedules",
   startRatePerSecond: "--start-rate",
   state: "--state",
   status: "--status",
+  subject: "--subject",
+  text: "--text",
   to: "--to",
   trigger: "--trigger",
   weight: "--weight",
@@ -70,5 +78,7 @@ const RULE_OPTIONS: Readonly<Record<string, string>> = {
 function optionOf(field: string): string | undefined {
   const inRule = /^rule\.(\w+)/.exec(field)?.[1];
   if (inRule !== undefined) return RULE_OPTIONS[inRule] ?? "--cron";
+  const ofOutbound = /^outbound\.(allow|hosts|ports)/.exec(field)?.[1];
+  if (ofOutbound !== undefined) return `--outbound-${ofOutbound}`;
   return OPTIONS[/^\w+/.exec(field)?.[0] ?? ""];
 }

@@ -4,11 +4,14 @@ import { createAct } from "./act.ts";
 import { auditCommand } from "./audit/audit.ts";
 import { calendarCommand } from "./calendar/calendar.ts";
 import { calendarsCommand } from "./calendars/calendars.ts";
+import { conformanceCommand } from "./conformance/conformance.ts";
 import { deadLettersCommand } from "./dead-letters/dead-letters.ts";
 import { doctorCommand } from "./doctor.ts";
 import { effectsCommand } from "./effects/effects.ts";
+import { emailTemplatesCommand } from "./effects/email-templates.ts";
 import { explain } from "./explain.ts";
 import { keysCommand } from "./keys/keys.ts";
+import { signingKeysCommand } from "./keys/signing-keys.ts";
 import { operationsCommand } from "./operations/operations.ts";
 import { previewCommand } from "./preview.ts";
 import { quotasCommand } from "./quotas/quotas.ts";
@@ -22,6 +25,8 @@ import { settingsOf } from "./settings.ts";
 import { statsCommand } from "./stats.ts";
 import { tenantsCommand } from "./tenants/tenants.ts";
 import { EXIT } from "./usage.ts";
+import { webhooksCommand } from "./webhooks/webhooks.ts";
+import { workersCommand } from "./workers/workers.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -76,6 +81,7 @@ Settings come from the environment: docs/operations.md has them all.`,
     program.command("effects").description("list and show emails and webhooks of results, decide uncertain ones"),
     act,
   );
+  emailTemplatesCommand(program.command("email-templates").description("what emails of results say, by name"), act);
   statsCommand(program, act);
   quotasCommand(program.command("quotas").description("show and set what the tenant may have and use"), act);
   usageCommand(program, act);
@@ -86,7 +92,17 @@ Settings come from the environment: docs/operations.md has them all.`,
   operationsCommand(program.command("operations").description("list, show, watch and cancel long work"), act);
   auditCommand(program.command("audit").description("list and export who changed what, when, and from where"), act);
   keysCommand(program.command("keys").description("list, make, rotate and revoke the tenant's API keys"), act);
+  webhooksCommand(
+    program.command("webhooks").description("servers that are told of what happens to runs, and what they were told"),
+    act,
+  );
+  signingKeysCommand(
+    program.command("signing-keys").description("list, make, rotate and revoke keys that sign calls to others"),
+    act,
+  );
   tenantsCommand(program.command("tenants").description("list, make, change, suspend and resume tenants"), act);
+  workersCommand(program.command("workers").description("list the workers that are alive, your own too"), act);
+  conformanceCommand(program, act, env);
   doctorCommand(program, act);
   recoverCommand(program, act);
   secretsCommand(

@@ -2,6 +2,11 @@ import { readFileSync } from "node:fs";
 import { messageOf } from "../../kernel/errors.ts";
 import { UsageError } from "./usage.ts";
 
+/** The text of a file that was named where only a file can be, with the @ of other options or without it. */
+export function readNamedFile(name: string): string {
+  return readTextFile(name.replace(/^@/, ""));
+}
+
 /** The text of a file that was named; a refusal says what is wrong with the place, not with its content. */
 export function readTextFile(path: string): string {
   try {

@@ -18,17 +18,22 @@ export function withClientOptions(command: Command): Command {
     .option("--tenant <tenant>", "the tenant to act for, ten_…, with an admin's key (default: the key's own)");
 }
 
+/** A client for the API that is meant. */
+export function clientFor(options: ClientOptions, config: Config): Client {
+  return createClient({ ...targetOf(options, config), sleep: (ms) => systemClock.sleep(ms) });
+}
+
 /**
- * A client for the API that is meant: options before environment before the running system of this checkout. The demo's
+ * The API that is meant: options before environment before the running system of this checkout. The demo's
  * key is sent to no other address than the demo's.
  */
-export function clientFor(options: ClientOptions, config: Config): Client {
+export function targetOf(options: ClientOptions, config: Config): { url: string; key: string; tenant?: string } {
   const ownUrl = findWhereabouts(config.PUNCTUAL_DIR).url;
   const url = options.url ?? config.PUNCTUAL_URL ?? ownUrl;
   if (url === undefined) {
     throw operatorError(
       "not-running",
-      "nothing of this checkout is running. Start it with: npm start; or name another system with --url",
+      `nothing of this checkout is running (PUNCTUAL_DIR is ${config.PUNCTUAL_DIR}). Start it with: npm start; or name another system with --url`,
     );
   }
   if (!/^https?:$/.test(URL.parse(url)?.protocol ?? "")) {
@@ -43,10 +48,5 @@ export function clientFor(options: ClientOptions, config: Config): Client {
   if (tenant !== undefined && !/^ten_[0-9a-z]{26}$/.test(tenant)) {
     throw new UsageError(`--tenant: found "${tenant}"; allowed: a tenant's id, ten_… (punctual tenants list)`);
   }
-  return createClient({
-    url,
-    key,
-    sleep: (ms) => systemClock.sleep(ms),
-    ...(tenant === undefined ? {} : { tenant }),
-  });
+  return { url, key, ...(tenant === undefined ? {} : { tenant }) };
 }

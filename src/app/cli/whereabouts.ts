@@ -52,7 +52,7 @@ export function getServers(config: Config): { databaseUrl: string; redisUrl: str
   if (databaseUrl === undefined) {
     throw operatorError(
       "not-running",
-      "no system of this checkout is running (npm start), and DATABASE_URL is not set",
+      `no system of this checkout is running (npm start; PUNCTUAL_DIR is ${config.PUNCTUAL_DIR}), and DATABASE_URL is not set`,
     );
   }
   return { databaseUrl, redisUrl: config.REDIS_URL ?? own.redisUrl };

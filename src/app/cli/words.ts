@@ -1,4 +1,5 @@
-import type { Count, Rule, Schedule, ScheduleNames } from "../../client/types.ts";
+import type { Count, Job, Rule, Schedule, ScheduleNames } from "../../client/types.ts";
+import { readBrokerUrl } from "../../domain/jobs/broker-url.ts";
 
 /** How tables say things. No clock and no zone of this machine is asked: instants are the server's. */
 
@@ -68,8 +69,34 @@ export function showLateness(run: { dueAt: string; admittedAt: string; startedAt
   return showMs(Math.max(0, Math.round(late)));
 }
 
-export function showJob(job: { name: string; version: number } | null): string {
-  return job === null ? "" : `${job.name}@${job.version}`;
+/**
+ * What a job is, in few words: `report.run-summary@1`, `http POST https://api.example.com/reports`. Of a definition, never of
+ * what is filled into it; without a query, and without who is at a broker.
+ */
+export function showJob(job: Job | null): string {
+  if (job === null) return "";
+  const { kind, name, version, method = "POST", url, image } = job;
+  // As --job takes it.
+  if (name !== undefined) return `${kind === "remote" ? "remote:" : ""}${name}@${version}`;
+  if (kind === "http") return `http ${method} ${String(url).replace(/[?#].*$/s, "")}`;
+  if (kind === "container") return `container ${image}`;
+  return kind === "queue" ? `queue ${job.broker} ${showQueue(job)}` : kind;
+}
+
+/** The same for a column of a list. */
+export function showJobShort(job: Job | null): string {
+  const whole = showJob(job);
+  return whole.length <= LONGEST_IN_LIST ? whole : `${whole.slice(0, LONGEST_IN_LIST - 1)}…`;
+}
+
+const LONGEST_IN_LIST = 60;
+
+/** To the default exchange of AMQP a routing key is the name of a queue. */
+function showQueue({ broker, queue, exchange, routingKey, url }: Job): string {
+  const to = broker === "bullmq" ? [queue] : [exchange, routingKey].filter((one) => one !== "" && one !== undefined);
+  const { host, port } = readBrokerUrl(String(url)) ?? {};
+  const place = host === undefined ? [] : [`@${host.includes(":") ? `[${host}]` : host}:${port}`];
+  return [...to, ...place].join(" ");
 }
 
 /** Of a second and more, seconds. */

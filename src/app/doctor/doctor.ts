@@ -1,11 +1,12 @@
 import { messageOf, PunctualError } from "../../kernel/errors.ts";
 import { isStatementTimeout, sqlStateOf } from "../../store/sql-errors.ts";
+import { containersCheck } from "../kinds/doctor-check.ts";
 import { secretKeysCheck } from "../secrets/doctor-check.ts";
 import type { Check, Patient, Verdict } from "./check.ts";
 import { connectionCheck } from "./connection.ts";
 import { cursorsCheck } from "./cursors.ts";
 import { durabilityCheck } from "./durability.ts";
-import { effectsDueCheck, effectsUncertainCheck } from "./effects.ts";
+import { effectsDueCheck, effectsUncertainCheck, webhooksDueCheck } from "./effects.ts";
 import { endsCheck } from "./ends.ts";
 import { epochCheck } from "./epoch.ts";
 import { faultsCheck } from "./faults.ts";
@@ -38,10 +39,12 @@ const THEN: readonly Check[] = [
   faultsCheck,
   tzDataCheck,
   secretKeysCheck,
+  containersCheck,
   outboxCheck,
   endsCheck,
   effectsDueCheck,
   effectsUncertainCheck,
+  webhooksDueCheck,
   objectsCheck,
   ...invariantChecks,
 ];

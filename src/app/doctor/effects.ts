@@ -1,5 +1,6 @@
 import { EFFECT_KINDS } from "../../domain/effects/states.ts";
 import { readEffectGauges } from "../../store/rows/effects/due.ts";
+import { readDeliveryDelay } from "../../store/rows/webhooks/deliveries.ts";
 import { type Check, finding, ok, showAge } from "./check.ts";
 
 /** A living sender takes what is due within seconds; a tenant's own backlog of slow receivers may take some minutes. */
@@ -31,6 +32,20 @@ export const effectsUncertainCheck: Check = {
       `nobody knows whether they were sent: ${waiting.map((one) => `${one.uncertain} of kind ${one.kind}`).join(", ")}`,
       "they are not sent again by themselves, and keep the results they speak of",
       "`punctual effects list --state uncertain` of each tenant, then `punctual effects resolve`",
+    );
+  },
+};
+
+export const webhooksDueCheck: Check = {
+  id: "webhooks-due",
+  name: "webhooks are told of events when they happen",
+  async examine({ careful }) {
+    const overdueMs = await readDeliveryDelay(careful);
+    if (overdueMs < LATE_MS) return ok("no event is overdue");
+    return finding(
+      `the oldest event has been due for ${showAge(overdueMs)}`,
+      "runs have ended or are late, and who wants to know is not told",
+      "see that a `punctual sender` is alive; read its log",
     );
   },
 };

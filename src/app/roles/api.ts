@@ -7,8 +7,10 @@ import type { Service } from "../../kernel/service.ts";
 import type { Core } from "../core.ts";
 import { effectKindsOf } from "../effects.ts";
 import { createHealthProbe } from "../health.ts";
+import { containerRulesOf } from "../kinds/container-settings.ts";
 import { objectsReady } from "../objects.ts";
 import { oidcOf } from "../oidc.ts";
+import { outputStoreOf } from "./output-store.ts";
 
 /** Serves the HTTP API, its reference page and Bull Board. `url()` is known once it has started. */
 export function apiRole(core: Core, registry: JobRegistry, secret: string): Service & { url(): string } {
@@ -24,6 +26,8 @@ export function apiRole(core: Core, registry: JobRegistry, secret: string): Serv
     objects: core.objects,
     jobs: createJobCatalogue(registry.jobs),
     effectKinds: effectKindsOf(config),
+    containers: containerRulesOf(config),
+    outboundAllow: config.PUNCTUAL_OUTBOUND_ALLOW ?? [],
     version: core.version,
     config: {
       secret,
@@ -31,6 +35,12 @@ export function apiRole(core: Core, registry: JobRegistry, secret: string): Serv
       ...(oidc === undefined ? {} : { oidc }),
       ...(config.PUNCTUAL_PUBLIC_URL === undefined ? {} : { publicUrl: config.PUNCTUAL_PUBLIC_URL }),
       ...(config.PUNCTUAL_TRUST_PROXY === undefined ? {} : { trustProxy: config.PUNCTUAL_TRUST_PROXY }),
+    },
+    workers: {
+      outputs: outputStoreOf(core.objects, config.PUNCTUAL_OUTPUT_LIMIT_BYTES),
+      logs: core.logs,
+      // What wakes relays is what workers wait for, too.
+      onWork: (callback) => core.wakes.on("relay", callback),
     },
     callLimits: createCallLimits({ redis: core.redis?.connection, clock }),
     board: core.redis === undefined ? undefined : createBoard({ redis: core.redis.connection }),

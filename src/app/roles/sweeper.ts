@@ -6,6 +6,7 @@ import type { Service } from "../../kernel/service.ts";
 import { createClaimedHints } from "../../loops/claimed-hints.ts";
 import { createGaugeReader } from "../../loops/gauge-reader.ts";
 import { createHintSweeper } from "../../loops/hint-sweeper.ts";
+import { createLateRunTeller } from "../../loops/late-runs.ts";
 import { createLeaseSweeper } from "../../loops/lease-sweeper.ts";
 import { createObjectCleaner } from "../../loops/objects/object-cleaner.ts";
 import { createStoreCleaner } from "../../loops/objects/store-cleaner.ts";
@@ -28,6 +29,7 @@ export function sweeperRole(core: Core): Service[] {
   const services: Service[] = [
     objectsReady(core),
     createLoop(createLeaseSweeper({ authority }), core),
+    createLoop(createLateRunTeller({ authority }), core),
     createLoop(createGaugeReader({ authority, classes: CLASSES }), core),
     createLoop(createObjectCleaner({ authority, objects, keptMs: resultsKeptMs(core.config) }), core),
     createLoop(createStoreCleaner(core), core),

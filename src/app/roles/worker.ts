@@ -1,7 +1,8 @@
+import { createContainerKeeper } from "../../dispatch/containers/keeper.ts";
 import { createSecretsInUse } from "../../dispatch/secrets-in-use.ts";
 import { directSource, eitherSource, redisSource, type Source } from "../../dispatch/source.ts";
 import { createWorker } from "../../dispatch/worker.ts";
-import { CLASSES } from "../../domain/definition.ts";
+import { OWN_CLASSES } from "../../domain/definition.ts";
 import { SlotAccounts } from "../../domain/dispatch/slot-accounts.ts";
 import type { JobRegistry } from "../../handlers/registry.ts";
 import { createConsumer } from "../../hints/consumer.ts";
@@ -10,6 +11,8 @@ import type { Service } from "../../kernel/service.ts";
 import { createReminder } from "../../loops/reminder.ts";
 import { runsBetween } from "../../store/reads/run-summary.ts";
 import type { Core } from "../core.ts";
+import { issueCallbacks } from "../kinds/callbacks.ts";
+import { openKinds } from "../kinds/open-kinds.ts";
 import { objectsReady } from "../objects.ts";
 import { createStrayFaults } from "../stray-faults.ts";
 
@@ -24,6 +27,8 @@ export function workerRole(
   registry: JobRegistry,
   /** What slot time is counted by (ms). */
   slotClock = () => core.clock.monotonic(),
+  /** Where the API is reached from outside, for callbacks; asked when one is made. */
+  publicUrl: () => string | undefined = () => core.config.PUNCTUAL_PUBLIC_URL,
 ): Service[] {
   const { authority, config, redis, clock, log } = core;
   const slots = {
@@ -31,7 +36,7 @@ export function workerRole(
     long: config.PUNCTUAL_SLOTS_LONG,
     memory: config.PUNCTUAL_SLOTS_MEMORY,
   };
-  const served = CLASSES.filter((class_) => slots[class_] > 0);
+  const served = OWN_CLASSES.filter((class_) => slots[class_] > 0);
   // One of each class for both ways that hints come: what happens to Redis does not change who has had how much.
   const accounts = new Map(
     served.map((class_) => [
@@ -54,6 +59,7 @@ export function workerRole(
   const source: Source =
     consumer === undefined ? direct : eitherSource(redisSource(consumer), direct, core.redisAvailable);
   const secrets = createSecretsInUse();
+  const { kinds, containers, blocked, services } = openKinds(core, registry, secrets.scrub);
   const worker = createWorker({
     id: core.processId,
     name: core.processName,
@@ -61,7 +67,12 @@ export function workerRole(
     authority,
     heartbeatAuthority: core.heartbeatAuthority,
     registry,
+    kinds,
+    issueCallback: issueCallbacks(config, publicUrl),
     objects: core.objects,
+    logs: core.logs,
+    blocked,
+    outputLimitBytes: config.PUNCTUAL_OUTPUT_LIMIT_BYTES,
     reader: { runsBetween: (tenantId, fromAt, toAt) => runsBetween(core.db, tenantId, fromAt, toAt) },
     secrets,
     source,
@@ -77,7 +88,11 @@ export function workerRole(
   }
   // First, so that it is stopped last.
   const strays = createStrayFaults(log, secrets.scrub);
-  if (consumer === undefined) return [strays, objectsReady(core), worker];
+  const keepers =
+    containers === undefined
+      ? []
+      : [createLoop(createContainerKeeper({ authority, open: containers.open, adopt: worker.adopt }), core)];
+  if (consumer === undefined) return [strays, ...services, objectsReady(core), worker, ...keepers];
   const reminder = createReminder({ authority, consumer, redis: { available: core.redisAvailable }, accounts });
-  return [strays, objectsReady(core), consumer, createLoop(reminder, core), worker];
+  return [strays, ...services, objectsReady(core), consumer, createLoop(reminder, core), worker, ...keepers];
 }

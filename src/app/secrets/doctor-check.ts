@@ -34,7 +34,7 @@ export const secretKeysCheck: Check = {
       const missing = [...new Set(closed.map((one) => one.masterKeyId))].join(", ");
       return finding(
         `${closed.length} of ${keys} data keys cannot be unwrapped by the master keys of this configuration; they name ${missing}`,
-        "runs whose payloads they sealed fail with secret-unavailable, and so do edits of their schedules",
+        "runs whose payloads they sealed fail with secret-unavailable, and so do edits of their schedules; what is signed or authorised with them is not sent",
         "put those master keys back into PUNCTUAL_SECRET_KEYS, behind the newest; what nobody has any more must be sent anew",
         closed.slice(0, 20),
       );

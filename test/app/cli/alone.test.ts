@@ -71,7 +71,9 @@ test("where nothing runs, it says how to start it", async () => {
   expect(none).toMatchObject({
     exitCode: 1,
     out: "",
-    err: expect.stringMatching(/^punctual: nothing of this checkout is running.*npm start/),
+    err: expect.stringMatching(
+      /^punctual: nothing of this checkout is running \(PUNCTUAL_DIR is .+\)\. Start it with: npm start/,
+    ),
   });
   const url = await abandonedUrl();
   const refused = await punctual(["runs", "list"], {

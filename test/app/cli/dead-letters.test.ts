@@ -49,9 +49,9 @@ test("none is told as such", async () => {
 test("what was given up is listed and grouped", async () => {
   const run = await givenUp("f00d");
   const listed = await up.run("dead-letters", "list", "--fingerprint", "f00d");
-  expect(listed.out).toMatch(new RegExp(`^${run} +open .* permanent +odd: an odd thing$`, "m"));
+  expect(listed.out).toMatch(new RegExp(`^${run} +open .* permanent +report\\.run-summary@1 +odd: an odd thing$`, "m"));
   const grouped = await up.run("dead-letters", "groups", "--fingerprint", "f00d");
-  expect(grouped.out).toMatch(new RegExp(`^f00d +1 +0 .* ${run} +odd: an odd thing$`, "m"));
+  expect(grouped.out).toMatch(new RegExp(`^f00d +1 +0 .* ${run} +report\\.run-summary@1 +odd: an odd thing$`, "m"));
 });
 
 test("one is replayed by its id, with the reason, and shown with what was decided", async () => {

@@ -56,7 +56,7 @@ test("every example of docs/cli.md that needs nothing more succeeds on a new ins
   expect(commands.length).toBeGreaterThan(12);
   const { exitCode, said } = await type(commands);
   expect(exitCode, said).toBe(0);
-}, 120_000);
+});
 
 test("the README's webhook arrives", async ({ onTestFinished }) => {
   const receiver = await webhookReceiver();
@@ -66,16 +66,16 @@ test("the README's webhook arrives", async ({ onTestFinished }) => {
     .map((one) => one.replace("http://127.0.0.1:9000/", receiver.url));
   const { exitCode, said } = await type(commands);
   expect(exitCode, said).toBe(0);
-  await expect.poll(() => receiver.calls.length, { timeout: 30_000 }).toBeGreaterThan(0);
+  await expect.poll(() => receiver.calls.length).toBeGreaterThan(0);
   expect(JSON.parse(receiver.calls[0]!.body)).toMatchObject({ type: "run.succeeded", schedule: { name: "Told" } });
-}, 90_000);
+});
 
 test("the README's customer has limits and a key, and the admin's key acts for it", async () => {
   const { exitCode, said } = await type(commandsIn("README.md", "### Customers of your own"));
   expect(exitCode, said).toBe(0);
   expect(said).toContain("First key, owner");
   expect(said).toMatch(/schedules\s+0\s+200/);
-}, 60_000);
+});
 
 test("a quota that always has a limit is not set to none, and what the API refuses is said with its option", async () => {
   const none = await type(["npx punctual quotas set --api-burst none"]);
@@ -84,7 +84,7 @@ test("a quota that always has a limit is not set to none, and what the API refus
   const zero = await type(["npx punctual quotas set --api-rate 0"]);
   expect(zero).toMatchObject({ exitCode: 1 });
   expect(zero.said).toContain("apiRatePerSecond (--api-rate): is too small");
-}, 60_000);
+});
 
 test("the first call of docs/api.md makes a schedule", async () => {
   const page = readFileSync(join(ROOT, "docs", "api.md"), "utf8");

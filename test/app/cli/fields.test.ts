@@ -1,7 +1,11 @@
 import { expect, test } from "vitest";
 import { sentenceOf } from "../../../src/app/cli/field-fault.ts";
 import { type FieldOptions, readFields } from "../../../src/app/cli/schedules/field-options.ts";
-import { showRule } from "../../../src/app/cli/words.ts";
+import { showJobFields } from "../../../src/app/cli/schedules/job-fields.ts";
+import { showJob, showJobShort, showRule } from "../../../src/app/cli/words.ts";
+import { containerJobSchema } from "../../../src/domain/jobs/container.ts";
+import { httpJobSchema } from "../../../src/domain/jobs/http.ts";
+import { queueJobSchema } from "../../../src/domain/jobs/queue.ts";
 
 const CRON = { kind: "cron", expression: "0 9 * * 1-5", zone: "America/New_York", gap: "skip" };
 const ruleOf = (options: FieldOptions, current?: typeof CRON) => readFields(options, current).rule;
@@ -56,6 +60,52 @@ test("a rule is said in words, its durations too", () => {
   );
 });
 
+test("a job is said by its name, by its URL, or as the API takes it", () => {
+  const jobOf = (job: string) => readFields({ job }).job;
+  expect(jobOf("report.run-summary")).toEqual({ kind: "function", name: "report.run-summary", version: 1 });
+  expect(jobOf("remote:sync@3")).toEqual({ kind: "remote", name: "sync", version: 3 });
+  expect(jobOf("https://api.example.com/a@b")).toEqual({ kind: "http", url: "https://api.example.com/a@b" });
+  expect(jobOf('{"kind":"container","image":"app:1"}')).toEqual({ kind: "container", image: "app:1" });
+  expect(() => jobOf("report@")).toThrow('--job: found "report@"; allowed: name@version');
+  expect(() => jobOf("ftp://example.com")).toThrow("a URL, or JSON");
+  expect(() => jobOf("{")).toThrow("--job: is not JSON");
+});
+
+test("a job is shown as what it is: no query, nobody's name or password at a broker, and so that a name can be typed back", () => {
+  const shown = (job: object) => showJob(job as Parameters<typeof showJob>[0]);
+  for (const typed of ["report.run-summary@2", "remote:sync@3"])
+    expect(shown(readFields({ job: typed }).job!)).toBe(typed);
+  expect(shown({ kind: "http", method: "PUT", url: "https://a.example.com/x?key=1" })).toBe(
+    "http PUT https://a.example.com/x",
+  );
+  const bullmq = {
+    kind: "queue",
+    broker: "bullmq",
+    url: "rediss://ann:{{payload.p}}@r.example.com/2",
+    queue: "invoices",
+  };
+  expect(shown(bullmq)).toBe("queue bullmq invoices @r.example.com:6379");
+  const amqp = { kind: "queue", broker: "amqp", url: "amqp://[2001:db8::1]:99", exchange: "", routingKey: "mails" };
+  expect(shown(amqp)).toBe("queue amqp mails @[2001:db8::1]:99");
+  expect(shown({ kind: "container", image: "busybox:1" })).toBe("container busybox:1");
+  const long = showJobShort({ kind: "container", image: "registry.example.com/".padEnd(90, "a") });
+  expect([long.length, long.at(-1)]).toEqual([60, "…"]);
+});
+
+test("of a job's fields those are shown that somebody has chosen", () => {
+  const container = containerJobSchema.parse({
+    kind: "container",
+    image: "busybox:1",
+    args: ["a"],
+    resources: { cpu: 2 },
+  });
+  expect(showJobFields(container)).toEqual({ "job.args": '["a"]', "job.resources": '{"cpu":2}' });
+  const plain = { kind: "queue", broker: "bullmq", url: "redis://r.example.com", queue: "q" };
+  expect(showJobFields(queueJobSchema.parse(plain))).toEqual({ "job.url": "redis://r.example.com" });
+  expect(showJobFields(httpJobSchema.parse({ kind: "http", url: "https://example.com/a" }))).toEqual({});
+  expect(showJobFields({ kind: "remote", name: "sync", version: 3 })).toEqual({});
+});
+
 test("a fault of the API names the option that fills the field", () => {
   const optionOf = (field: string) => /\((--[a-z-]+)\)/.exec(sentenceOf({ field, message: "is wrong" }))?.[1];
   expect(optionOf("rule.zone")).toBe("--tz");
@@ -63,6 +113,7 @@ test("a fault of the API names the option that fills the field", () => {
   expect(optionOf("rule.at[1]")).toBe("--at");
   expect(optionOf("rule.every.n")).toBe("--every");
   expect(optionOf("payload.a.b")).toBe("--payload");
+  expect(optionOf("events[0]")).toBe("--event");
   const allowed = "none: make one with PUT /v1/calendars/{name}";
   expect(sentenceOf({ field: "calendars[0].name", message: "there is none", allowed })).toBe(
     "calendars[0].name (--calendar): there is none; allowed: none: make one with punctual calendars put",

@@ -50,6 +50,17 @@ test("a tenant is made, acted for, held to jobs, suspended and resumed", async (
   expect(listed.map((one) => one.name)).toEqual(["S"]);
   await up.run("tenants", "edit", tenantId, "--jobs", "none");
   expect((await up.run("tenants", "show", tenantId)).out).toMatch(/^jobs +none$/m);
+  const edit = (...words: string[]) => up.run("tenants", "edit", tenantId, ...words);
+  await edit("--outbound-allow", "10.2.0.0/16", "--outbound-hosts", "*.example.com, 10.2.0.9");
+  expect((await edit("--outbound-ports", "443")).out).toMatch(
+    /^outbound +public addresses and 10\.2\.0\.0\/16; hosts \*\.example\.com, 10\.2\.0\.9; ports 443$/m,
+  );
+  expect((await edit("--outbound-hosts", "all", "--outbound-ports", "all", "--outbound-allow", "none")).out).toMatch(
+    /^outbound +public addresses$/m,
+  );
+  const misspelt = await edit("--outbound-allow", "10.2.0.0/99");
+  expect([misspelt.exitCode, misspelt.err]).toEqual([1, expect.stringContaining("(--outbound-allow)")]);
+  expect((await edit("--outbound-ports", "https")).exitCode).toBe(2);
   expect((await up.run("tenants", "suspend", tenantId)).out).toBe(`${tenantId} (Acme) is suspended\n`);
   expect((await up.run("tenants", "suspend", tenantId)).out).toBe(`${tenantId} (Acme) was suspended already\n`);
   expect((await json("tenants", "list", "--status", "suspended")).items).toHaveLength(1);

@@ -4,6 +4,7 @@ import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+import { runHere } from "./in-process.ts";
 
 const BIN = join(import.meta.dirname, "..", "..", "..", "src", "app", "bin.mjs");
 
@@ -28,7 +29,7 @@ export type Up = {
   directory: string;
   url: string;
   key: string;
-  /** A command in the same checkout, so to say. */
+  /** A command in the same checkout, so to say, and in this process. */
   run(...args: string[]): Promise<Ended>;
   /** Asks it to end; answers its exit code. */
   stop(): Promise<number | null>;
@@ -56,7 +57,7 @@ export async function startUp(env: Environment = {}): Promise<Up> {
     directory,
     url: readFileSync(join(directory, "url"), "utf8").trim(),
     key: readFileSync(join(directory, "key"), "utf8").trim(),
-    run: (...args) => punctual(args, here),
+    run: (...args) => runHere(args, here),
     async stop() {
       child.kill("SIGTERM");
       return (await exited)[0];

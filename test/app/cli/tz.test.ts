@@ -61,6 +61,8 @@ test("tzdb says of broken bytes that they are", async () => {
   expect(out).toMatch(/^2025c +adopted, broken/m);
 });
 
+type Move = { before: { at: string; local: string } | null; after: { at: string; local: string } | null };
+
 test("shadow lists what would move before anything does: rules, schedules, instants in UTC and by the wall", async () => {
   const example = await twoSchedulesAndOneElsewhere();
   const { exitCode, out } = await calendar("shadow", "--to", "2026z", "--json");
@@ -69,7 +71,10 @@ test("shadow lists what would move before anything does: rules, schedules, insta
   expect([before, after, moved.length]).toEqual(["2025c", "2026z", 1]);
   expect(moved[0]).toMatchObject({ schedules: 2, example, rule: { expression: "0 9 * * *", zone: scene.VANCOUVER } });
   expect(moved[0].moves.length).toBeGreaterThanOrEqual(30);
-  for (const move of moved[0].moves) {
+  // Where the month begins or ends between nine o'clock before and after, that one instant has no counterpart.
+  const pairs = moved[0].moves.filter((move: Move) => move.before !== null && move.after !== null);
+  expect(moved[0].moves.length - pairs.length).toBeLessThanOrEqual(2);
+  for (const move of pairs) {
     expect(move.before.local).toMatch(/T09:00:00-08:00\[America\/Vancouver\]$/);
     expect(move.after.local).toMatch(/T09:00:00-07:00\[America\/Vancouver\]$/);
     expect(Date.parse(move.before.at) - Date.parse(move.after.at)).toBe(scene.HOUR);

@@ -10,6 +10,7 @@ import {
   webhook,
 } from "../../authority/effects/scenes.ts";
 import { failForGood, running } from "../../authority/scenes.ts";
+import { listening } from "../../authority/webhooks/scenes.ts";
 import { createWorld, type World } from "../../support/world.ts";
 import { callDoctor, type Doctor } from "./examined.ts";
 
@@ -55,6 +56,21 @@ describe("the doctor, of what is to be heard of outside and by schedules", () =>
       sentence: "nobody knows whether they were sent: 1 of kind email",
       todo: expect.stringContaining("punctual effects list --state uncertain"),
     });
+  });
+
+  it("finds events that nobody delivers", async () => {
+    await listening(world, ["run.succeeded"]);
+    const { grant } = await running(world);
+    await world.complete(grant);
+    expect(await look("webhooks-due")).toMatchObject({ status: "ok" });
+    await world.admin.query("update webhook_delivery set next_attempt_at = next_attempt_at - interval '1 hour'");
+    expect(await look("webhooks-due")).toMatchObject({
+      status: "finding",
+      sentence: expect.stringMatching(/^the oldest event has been due for (60 min|1 h)$/),
+      todo: expect.stringContaining("punctual sender"),
+    });
+    await world.admin.query("delete from webhook_endpoint");
+    await world.admin.query("delete from webhook_delivery");
   });
 
   it("finds ends that their schedules do not hear of, and names them; one that was just told is well", async () => {

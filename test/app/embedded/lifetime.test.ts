@@ -29,8 +29,8 @@ for (const signal of ["SIGKILL", "SIGINT"] as const) {
 
     process.kill(-owner.pid!, signal);
     await exited;
-    await expect.poll(() => servers.filter(isAlive), { timeout: 20_000 }).toEqual([]);
-    await expect.poll(() => existsSync(dataDirectory), { timeout: 20_000 }).toBe(false);
+    await expect.poll(() => servers.filter(isAlive)).toEqual([]);
+    await expect.poll(() => existsSync(dataDirectory)).toBe(false);
     rmSync(folder, { recursive: true });
   });
 }

@@ -3,8 +3,9 @@ import type { DeadLetterDetail } from "../../../client/dead-letters.ts";
 import type { Act } from "../act.ts";
 import { pageOptions, readLimit } from "../page.ts";
 import { printFields, printJson, printLine, printNote, printTable } from "../print.ts";
+import { printAttempts } from "../runs/print-attempts.ts";
 import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
-import { showCount, showScheduleInFull, showUtc } from "../words.ts";
+import { showCount, showJob, showJobShort, showScheduleInFull, showUtc } from "../words.ts";
 import { decideCommands } from "./decide.ts";
 import { type FilterOptions, filterOf, filterOptions, printLetters, showError } from "./letters.ts";
 
@@ -48,7 +49,7 @@ Examples:
       if (options.json) return printJson({ items: groups });
       if (groups.length === 0) return printNote("No dead letters here.");
       printTable(
-        ["FINGERPRINT", "COUNT", "SCHEDULES", "FIRST (UTC)", "LAST", "SAMPLE", "ERROR"],
+        ["FINGERPRINT", "COUNT", "SCHEDULES", "FIRST (UTC)", "LAST", "SAMPLE", "JOB", "ERROR"],
         groups.map((one) => [
           one.fingerprint,
           showCount(one.count),
@@ -56,6 +57,7 @@ Examples:
           showUtc(one.firstAt),
           showUtc(one.lastAt),
           one.sampleRunId,
+          showJobShort(one.job),
           showError(one),
         ]),
       );
@@ -70,14 +72,21 @@ Examples:
       const found = await deadLetters.get(id);
       if (options.json) return printJson(found);
       // The letter only says where what the run was given stands.
-      printDetail(found, found.run === null ? null : (await runs.get(id)).payload);
+      const given = found.run === null ? null : (await runs.get(id)).payload;
+      // Loaded when asked for: what a job may say takes a while to load.
+      const { showJobFields } = await import("../schedules/job-fields.ts");
+      printDetail(found, given, showJobFields(found.letter.job));
     }),
   );
 
   decideCommands(group, act);
 }
 
-function printDetail({ letter, run, payload, attempts, history }: DeadLetterDetail, given: object | null): void {
+function printDetail(
+  { letter, run, payload, attempts, history }: DeadLetterDetail,
+  given: object | null,
+  job: Record<string, string>,
+): void {
   printFields({
     run: letter.runId,
     schedule: run === null ? letter.scheduleId : showScheduleInFull(run),
@@ -86,26 +95,15 @@ function printDetail({ letter, run, payload, attempts, history }: DeadLetterDeta
     reason: letter.reason,
     error: letter.error && `${letter.error.code}: ${letter.error.message}`,
     fingerprint: letter.fingerprint,
+    job: showJob(letter.job),
+    ...job,
     failed: showUtc(letter.failedAt),
     scheduled: showUtc(letter.scheduledAt),
     payload: given && JSON.stringify(given),
     "payload is": payload && (payload.kind === "own" ? "its own" : `of revision ${payload.revision}`),
     replays: String(letter.replays),
   });
-  if (attempts.length > 0) {
-    printLine("");
-    printTable(
-      ["ATTEMPT", "OUTCOME", "STARTED (UTC)", "ENDED", "WORKER", "ERROR"],
-      attempts.map((one) => [
-        String(one.attempt),
-        one.outcome,
-        showUtc(one.startedAt),
-        showUtc(one.endedAt),
-        one.worker,
-        one.error === null ? "" : `${one.error.code}: ${one.error.message}`,
-      ]),
-    );
-  }
+  printAttempts(attempts);
   if (history.length === 0) return;
   printLine("");
   printTable(

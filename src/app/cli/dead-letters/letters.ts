@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { DeadLetter, LetterFilter } from "../../../client/dead-letters.ts";
 import { printTable } from "../print.ts";
 import { readScheduleRef } from "../schedules/schedule-ref.ts";
-import { showUtc } from "../words.ts";
+import { showJobShort, showUtc } from "../words.ts";
 
 /** Which dead letters are meant, and how a list of them looks. */
 
@@ -38,7 +38,7 @@ export function filterOf(options: FilterOptions): LetterFilter {
 
 export function printLetters(letters: readonly DeadLetter[]): void {
   printTable(
-    ["RUN", "STATE", "FAILED (UTC)", "SCHEDULED", "ATTEMPTS", "REASON", "ERROR"],
+    ["RUN", "STATE", "FAILED (UTC)", "SCHEDULED", "ATTEMPTS", "REASON", "JOB", "ERROR"],
     letters.map((one) => [
       one.runId,
       one.state,
@@ -46,6 +46,7 @@ export function printLetters(letters: readonly DeadLetter[]): void {
       showUtc(one.scheduledAt),
       String(one.attempts),
       one.reason,
+      showJobShort(one.job),
       showError(one),
     ]),
   );

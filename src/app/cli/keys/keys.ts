@@ -8,9 +8,9 @@ import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
 import { UsageError } from "../usage.ts";
 import { showUtc } from "../words.ts";
 import { firstKeyCommand } from "./first-key.ts";
+import { readSeconds } from "./overlap.ts";
 
 type CreateOptions = ClientOptions & { label?: string; role?: string; expiresInDays?: string; expiresAt?: string };
-const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
 
 /** Who may call for the tenant. */
 export function keysCommand(group: Command, act: Act): void {
@@ -103,11 +103,4 @@ function printKey({ key, apiKey }: ApiKeyMade): void {
 
 function showEnd({ expiresAt }: ApiKey): string {
   return expiresAt === null ? "" : `, until ${showUtc(expiresAt)}`;
-}
-
-function readSeconds(text: string): number {
-  const found = /^(\d{1,7})([smhd])$/.exec(text);
-  const seconds = found === null ? Number.NaN : Number(found[1]) * SECONDS[found[2] as keyof typeof SECONDS];
-  if (seconds <= 30 * SECONDS.d) return seconds;
-  throw new UsageError(`--overlap: found "${text}"; allowed: such as 0s, 30m, 24h or 7d, at most 30d`);
 }

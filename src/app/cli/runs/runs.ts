@@ -1,14 +1,15 @@
 import type { Command } from "commander";
-import type { Attempt, Run } from "../../../client/types.ts";
 import type { Act } from "../act.ts";
-import { showEffectState } from "../effects/effects.ts";
 import { pageOptions, readLimit } from "../page.ts";
-import { printFields, printJson, printLine, printNote, printTable } from "../print.ts";
+import { printJson, printLine, printNote, printTable } from "../print.ts";
 import { readScheduleRef } from "../schedules/schedule-ref.ts";
 import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
-import { showBytes, showJob, showLateness, showScheduleInFull, showScheduleOf, showUtc } from "../words.ts";
+import { showJobShort, showLateness, showScheduleOf, showUtc } from "../words.ts";
+import { cancelCommand } from "./cancel-run.ts";
 import { createRunCommand } from "./create-run.ts";
+import { logsCommand } from "./run-logs.ts";
 import { resultCommand } from "./run-result.ts";
+import { sayAwaitedWorker } from "./waiting.ts";
 import { watchCommand } from "./watch.ts";
 
 type Filters = {
@@ -72,7 +73,7 @@ Examples:
             showLateness(run),
             showUtc(run.finishedAt),
             String(run.attempt),
-            showJob(run.job),
+            showJobShort(run.job),
           ]),
         );
         if (page.next !== null) printLine(`More: --after ${page.next}`);
@@ -85,78 +86,15 @@ Examples:
       const run = await client.runs.get(id);
       const attempts = await client.runs.attempts(id);
       if (options.json) return printJson({ ...run, attempts });
-      printRun(run, attempts);
+      // Loaded when asked for: what a job may say takes a while to load.
+      const { printRun } = await import("./show-run.ts");
+      printRun(run, attempts, await sayAwaitedWorker(client, run));
     }),
   );
 
   createRunCommand(group, act);
-  withClientOptions(group.command("cancel <run>").description("cancel a run; its worker is told if it runs")).action(
-    act(async (config, options: ClientOptions, id: string) => {
-      const canceled = await clientFor(options, config).runs.cancel(id);
-      if (options.json) return printJson(canceled);
-      printLine(
-        canceled.accepted
-          ? `Canceled ${id}`
-          : `Asked for it; ${id} ends when its job heeds ctx.signal or its lease is over, and may still succeed if the job does not heed it`,
-      );
-    }),
-  );
+  cancelCommand(group, act);
   watchCommand(group, act);
   resultCommand(group, act);
-}
-
-function printRun(run: Run, attempts: readonly Attempt[]): void {
-  printFields({
-    run: run.runId,
-    schedule: showScheduleInFull(run),
-    state: run.state,
-    "skipped for": run.skipReason,
-    "held by": run.heldBy === "none" ? null : run.heldBy,
-    job: showJob(run.job),
-    class: run.class,
-    trigger: run.trigger,
-    payload: JSON.stringify(run.payload),
-    scheduled: showUtc(run.scheduledAt),
-    due: showUtc(run.dueAt),
-    started: showUtc(run.startedAt),
-    late: showLateness(run),
-    finished: showUtc(run.finishedAt),
-    cancellation: run.cancellationRequested ? "requested" : null,
-    error: run.error && `${run.error.code}: ${run.error.message}`,
-    result: run.result && `${showBytes(run.result.size)} ${run.result.mediaType ?? ""}`,
-  });
-  printAttempts(attempts);
-  printEffects(run.effects);
-}
-
-function printAttempts(attempts: readonly Attempt[]): void {
-  if (attempts.length === 0) return;
-  printLine("");
-  printTable(
-    ["ATTEMPT", "OUTCOME", "STARTED (UTC)", "ENDED", "WORKER", "ERROR"],
-    attempts.map((one) => [
-      String(one.attempt),
-      one.outcome,
-      showUtc(one.startedAt),
-      showUtc(one.endedAt),
-      one.worker,
-      one.error === null ? "" : `${one.error.code}: ${one.error.message}`,
-    ]),
-  );
-}
-
-function printEffects(effects: Run["effects"]): void {
-  if (effects.length === 0) return;
-  printLine("");
-  printTable(
-    ["EFFECT", "NAME", "KIND", "STATE", "ATTEMPTS", "MESSAGE"],
-    effects.map((one) => [
-      one.effectId,
-      one.name,
-      one.kind,
-      showEffectState(one),
-      String(one.attempts),
-      one.message ?? "",
-    ]),
-  );
+  logsCommand(group, act);
 }

@@ -1,4 +1,5 @@
 import type { Client } from "../../../client/client.ts";
+import type { Run } from "../../../client/types.ts";
 import { visible } from "../print.ts";
 import { showUtc } from "../words.ts";
 
@@ -14,4 +15,13 @@ export async function sayWaiting(client: Client, ref: string | undefined): Promi
   if (first !== undefined) return visible(`Waiting for the next run (due ${showUtc(first.nextRunAt)}, ${first.name})`);
   if (ref === undefined) return "Waiting for a run (no active schedule has a next one)";
   return visible(`Waiting for a run (${schedules[0]!.name} is ${schedules[0]!.status} and has no next one)`);
+}
+
+/** For whom a run of a remote job waits, where nobody who does it was heard of lately; null: for nobody in particular. */
+export async function sayAwaitedWorker(client: Client, { job, state, heldBy }: Run): Promise<string | null> {
+  const isWaiting = (state === "queued" || state === "retrying") && (heldBy === null || heldBy === "none");
+  if (!isWaiting || job?.kind !== "remote") return null;
+  const wanted = `${job.name}@${job.version}`;
+  if ((await client.workers.list()).items.some((one) => one.jobs.includes(wanted))) return null;
+  return `a worker that does ${wanted} (none was heard of lately)`;
 }

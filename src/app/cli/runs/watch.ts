@@ -9,13 +9,14 @@ import { readScheduleRef } from "../schedules/schedule-ref.ts";
 import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
 import { EXIT } from "../usage.ts";
 import { showUtc } from "../words.ts";
-import { sayWaiting } from "./waiting.ts";
+import { sayAwaitedWorker, sayWaiting } from "./waiting.ts";
 
 type WatchOptions = ClientOptions & { schedule?: string; newest: string; timeout?: string };
 
 /** Worst first: with several runs, the worst end decides. */
 const EXIT_OF: Readonly<Partial<Record<RunState, number>>> = { failed: 3, canceled: 4, skipped: 5 };
 const STILL_OPEN = 6;
+const WAITING: readonly RunState[] = ["queued", "blocked", "retrying"];
 
 const FIRST_NAP_MS = 200;
 const LONGEST_NAP_MS = 2_000;
@@ -47,7 +48,9 @@ Example:
         const only = schedule === undefined ? undefined : readScheduleRef(schedule);
         const client = clientFor(options, config);
         // With --json standard error holds errors alone.
-        const show = options.json ? printJson : printChange;
+        const show = options.json
+          ? printJson
+          : async (run: Run) => printChange(run, await sayAwaitedWorker(client, run));
         const note = options.json ? () => {} : printNote;
         const deadline = deadlineIn(untilMs, systemClock);
         const ids = id === "" ? await findNewest(client, only, wholeNewest, deadline, note) : [id];
@@ -95,7 +98,7 @@ async function findNewest(
 async function follow(
   client: Client,
   ids: readonly string[],
-  show: (run: Run) => void,
+  show: (run: Run) => void | Promise<void>,
   deadline: Deadline,
 ): Promise<number> {
   const open = new Map(ids.map((id) => [id, ""]));
@@ -104,9 +107,9 @@ async function follow(
   while (open.size > 0) {
     for (const [id, before] of open) {
       const run = await client.runs.get(id);
-      const now = `${run.state} ${run.attempt} ${run.worker} ${run.cancellationRequested}`;
+      const now = `${run.state} ${run.heldBy} ${run.attempt} ${run.worker} ${run.cancellationRequested}`;
       if (now !== before) {
-        show(run);
+        await show(run);
         napMs = FIRST_NAP_MS;
       }
       open.set(id, now);
@@ -127,11 +130,14 @@ function worse(a: number, b: number): number {
   return Math.min(a, b);
 }
 
-function printChange(run: Run): void {
+/** `awaits`: the worker it waits for, where none is heard of. */
+function printChange(run: Run, awaits: string | null): void {
   const facts = [
     run.runId,
     run.state.padEnd(9),
     `scheduled ${showUtc(run.scheduledAt)}`,
+    !WAITING.includes(run.state) || run.heldBy === null || run.heldBy === "none" ? "" : `held by ${run.heldBy}`,
+    awaits === null ? "" : `waits for ${awaits}`,
     run.attempt > 0 ? `attempt ${run.attempt}` : "",
     run.worker === null ? "" : `on ${run.worker}`,
     run.callbackDueAt === null ? "" : `detached, its callback due by ${showUtc(run.callbackDueAt)}`,

@@ -6,6 +6,7 @@ import { clientFor, withClientOptions } from "../target.ts";
 import { UsageError } from "../usage.ts";
 import { showNext, showRule } from "../words.ts";
 import { type FieldOptions, readFields, withFieldOptions } from "./field-options.ts";
+import { JOB_OPTION } from "./job-option.ts";
 
 const OTHER_RULES = "--every, --at, --after-completion or --rule";
 
@@ -13,7 +14,7 @@ type CreateOptions = FieldOptions & { scheduleKey?: string; idempotencyKey?: str
 
 export function createScheduleCommand(group: Command, act: Act): void {
   withFieldOptions(withClientOptions(group.command("create").description("create a schedule")))
-    .usage("--name <name> --job <name@version> --cron <expression> --tz <zone> [options]")
+    .usage("--name <name> --job <job> --cron <expression> --tz <zone> [options]")
     .option("--schedule-key <key>", "a name of yours for it: key:<key> then stands for the id")
     .option("--idempotency-key <key>", "a second call with this key answers what the first one made")
     .addHelpText(
@@ -23,6 +24,7 @@ Examples:
   punctual schedules create --name "Daily summary" --cron "0 9 * * 1-5" --tz America/New_York \\
     --job report.run-summary@1 --payload '{"period":"last-day"}' --schedule-key daily-summary
   punctual schedules create --name "Sync" --every 15m --job report.run-summary@1 --set '{"overlap":{"policy":"skip"}}'
+  punctual schedules create --name "Ping" --every 5m --job https://api.example.com/ping
   punctual schedules create --name "Told" --every 6h --job report.run-summary@1 \\
     --set '{"effects":[{"name":"crm","kind":"webhook","url":"https://crm.example.com/hooks"}]}'`,
     )
@@ -51,7 +53,7 @@ function refuseMissing(options: CreateOptions): void {
     ...(name === undefined ? ["--name <name>"] : []),
     ...(isWithoutRule ? [`a rule (${tz === undefined ? "--cron with --tz" : "--cron"}, ${OTHER_RULES})`] : []),
     ...(tz === undefined && cron !== undefined ? ["--tz <zone>"] : []),
-    ...(job === undefined ? ["--job <name@version>"] : []),
+    ...(job === undefined ? [JOB_OPTION] : []),
   ];
   if (missing.length === 0) return;
   throw new UsageError(`${missing.join(", ")}: not given, and required (--help says more)`);

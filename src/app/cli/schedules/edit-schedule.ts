@@ -15,7 +15,7 @@ export function editScheduleCommand(group: Command, act: Act): void {
     withClientOptions(group.command("edit <schedule>").description("change fields of a schedule: a new revision")),
   )
     .option("--revision <n>", "refuse if the schedule is at another revision by now (default: the one just read)")
-    .option("--dry-run", "only say which of the next instants stay, vanish and appear")
+    .option("--dry-run", "only say which fields would differ, and which of the next instants stay, vanish and appear")
     .addHelpText(
       "after",
       `
@@ -33,9 +33,10 @@ Examples:
         const fields = readFields(withCurrentPayload(options, current.payload), current.rule);
         if (Object.keys(fields).length === 0) throw new UsageError("nothing to change: no field is given");
         if (options.dryRun) {
-          const { payloadJson: _payload, ...timing } = fields;
-          const preview = await schedules.previewChange(schedule, timing);
+          const preview = await schedules.previewChange(schedule, fields);
           if (options.json) return printJson(preview);
+          const { printFieldChanges } = await import("./show-schedule.ts");
+          printFieldChanges(preview.diff);
           const { stay, vanish, appear } = preview.diff;
           const rows = [
             ...stay.map((one) => ["stays", showLocal(one.local)]),

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import type { CalendarUse, Rule, ScheduleDraft } from "../../../client/types.ts";
 import type { ClientOptions } from "../target.ts";
 import { UsageError } from "../usage.ts";
+import { JOB_OPTION, JOB_OPTION_IS, readJob } from "./job-option.ts";
 import { readJsonObject } from "./json-option.ts";
 import { type RuleOptions, readRule, withRuleOptions } from "./rule-options.ts";
 import { addSecrets, withSecretOption } from "./secret-options.ts";
@@ -21,7 +22,7 @@ export type FieldOptions = ClientOptions &
 
 export function withFieldOptions(command: Command): Command {
   const named = withRuleOptions(command.option("--name <name>", "for people"))
-    .option("--job <name@version>", "what: a registered job, such as report.run-summary@1")
+    .option(JOB_OPTION, JOB_OPTION_IS)
     .option("--payload <json>", "what the job is given: a JSON object, or @file");
   return withSecretOption(named)
     .option("--class <class>", "short, long or memory")
@@ -60,13 +61,6 @@ export function readSet(text: string): Record<string, unknown> {
   const fields = JSON.parse(readJsonObject("--set", text, '{"overlap":{"policy":"skip"}}')) as Record<string, unknown>;
   if ("payload" in fields) throw new UsageError("--set: found payload; that one is given with --payload");
   return fields;
-}
-
-export function readJob(text: string): ScheduleDraft["job"] {
-  const parts = /^([^@]+)(?:@([1-9]\d{0,6}))?$/.exec(text);
-  if (parts === null)
-    throw new UsageError(`--job: found "${text}"; allowed: name@version, such as report.run-summary@1`);
-  return { kind: "function", name: parts[1]!, version: Number(parts[2] ?? 1) };
 }
 
 function readLabels(texts: readonly string[]): Record<string, string> {

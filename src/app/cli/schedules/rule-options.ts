@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { Rule } from "../../../client/types.ts";
 import { systemClock } from "../../../kernel/clock.ts";
+import { durationMs, readDuration } from "../duration.ts";
 import { UsageError } from "../usage.ts";
 import { readJsonObject } from "./json-option.ts";
 
@@ -63,22 +64,10 @@ function atRule(at: readonly string[], tz: string | undefined): Rule {
 }
 
 const UNITS = { s: "seconds", m: "minutes", h: "hours", d: "days" } as const;
-const UNIT_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-
-function readDuration(option: string, text: string): { n: number; unit: keyof typeof UNITS } {
-  const [, n, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
-  if (n !== undefined) return { n: Number(n), unit: unit as keyof typeof UNITS };
-  throw new UsageError(`${option}: found "${text}"; allowed: a whole number and s, m, h or d, such as 15m`);
-}
 
 function readEvery(text: string) {
   const { n, unit } = readDuration("--every", text);
   return { every: { n, unit: UNITS[unit] } };
-}
-
-function durationMs(option: string, text: string): number {
-  const { n, unit } = readDuration(option, text);
-  return n * UNIT_MS[unit];
 }
 
 /** To the second: people read it again. */

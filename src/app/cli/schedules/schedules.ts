@@ -4,7 +4,7 @@ import type { Act } from "../act.ts";
 import { pageOptions, readLimit } from "../page.ts";
 import { printJson, printLine, printNote, printTable } from "../print.ts";
 import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
-import { showNext, showRule } from "../words.ts";
+import { showJobShort, showNext, showRule } from "../words.ts";
 import { backfillCommand } from "./backfill.ts";
 import { changeScheduleCommands } from "./change-schedule.ts";
 import { createScheduleCommand } from "./create-schedule.ts";
@@ -51,8 +51,15 @@ Examples:
         if (options.json) return printJson(page);
         if (page.items.length === 0) return printNote("No schedules here.");
         printTable(
-          ["SCHEDULE", "NAME", "STATUS", "RULE", "NEXT RUN"],
-          page.items.map((one) => [nameOf(one), one.name, one.status, showRule(one.rule), showNext(one)]),
+          ["SCHEDULE", "NAME", "STATUS", "RULE", "NEXT RUN", "JOB"],
+          page.items.map((one) => [
+            nameOf(one),
+            one.name,
+            one.status,
+            showRule(one.rule),
+            showNext(one),
+            showJobShort(one.job),
+          ]),
         );
         if (page.next !== null) printLine(`More: --after ${page.next}`);
       }),

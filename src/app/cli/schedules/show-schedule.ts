@@ -1,10 +1,11 @@
+import type { ChangePreview } from "../../../client/previews.ts";
 import type { Schedule } from "../../../client/types.ts";
 import { definitionSchema } from "../../../domain/definition.ts";
 import { effectSchema } from "../../../domain/effects/definition.ts";
 import { printFields, printLine, printTable } from "../print.ts";
-import { showCount, showDuration, showJob, showNext, showRule, showUtc } from "../words.ts";
-
-type Fields = Readonly<Record<string, unknown>>;
+import { showCount, showJob, showNext, showRule, showUtc } from "../words.ts";
+import { differing, type Fields, isFields, showValue } from "./chosen.ts";
+import { changeRows, jobChanges, showJobFields } from "./job-fields.ts";
 
 /** What a definition says of itself, and what is shown by lines of its own. */
 const SHOWN_APART = ["rule", "job", "class", "calendars", "effects"];
@@ -30,6 +31,7 @@ export function printSchedule(schedule: Schedule): void {
     "next run": showNext(schedule),
     "tried again": showUtc(schedule.fault?.retryAt ?? null),
     job: showJob(schedule.job),
+    ...showJobFields(schedule.job),
     payload: JSON.stringify(schedule.payload),
     ...showEffects(schedule),
     class: schedule.class,
@@ -48,6 +50,7 @@ export function printSchedule(schedule: Schedule): void {
 export function printChanges(before: Schedule, after: Schedule): void {
   const [was, is] = [linesOf(before), linesOf(after)];
   const rows = [
+    ...jobChanges(before.job, after.job),
     ...Object.keys({ ...was, ...is }).map((name) => [name, was[name] ?? "", is[name] ?? ""]),
     ...FURTHER.map((name) => {
       const [one, other] = [fieldsOf(before)[name], fieldsOf(after)[name]];
@@ -56,11 +59,22 @@ export function printChanges(before: Schedule, after: Schedule): void {
     }),
   ].filter(([, one, other]) => one !== other);
   if (rows.length === 0) printLine("Nothing is different.");
-  else
-    printTable(
-      ["FIELD", "WAS", "IS"],
-      rows.map((row) => row.map((one) => one || "–")),
-    );
+  else printChangeTable(rows);
+}
+
+/** Of a change that is only thought of: what the API says would differ. */
+export function printFieldChanges({ fields, hasMoreFields }: ChangePreview["diff"]): void {
+  if (fields.length === 0) printLine("No field would be different.");
+  else printChangeTable(changeRows(fields));
+  if (hasMoreFields) printLine("… and more fields");
+  printLine("");
+}
+
+function printChangeTable(rows: readonly (readonly string[])[]): void {
+  printTable(
+    ["FIELD", "WAS", "IS"],
+    rows.map((row) => row.map((one) => one || "–")),
+  );
 }
 
 function linesOf(schedule: Schedule): Record<string, string> {
@@ -68,7 +82,6 @@ function linesOf(schedule: Schedule): Record<string, string> {
     name: schedule.name,
     rule: showWholeRule(schedule),
     "next run": showNext(schedule),
-    job: showJob(schedule.job),
     payload: JSON.stringify(schedule.payload),
     ...showEffects(schedule),
     class: schedule.class,
@@ -86,27 +99,10 @@ function showChosen(name: string, schedule: Schedule): string {
   return showValue(name, isFields(value) && isFields(usual) ? differing(value, usual) : value);
 }
 
-/** Milliseconds are said in words as well. */
-function showValue(name: string, value: unknown): string {
-  if (value === undefined || (isFields(value) && Object.keys(value).length === 0)) return "";
-  if (typeof value === "number" && name.endsWith("Ms")) return `${value} (${showDuration(value)})`;
-  return typeof value === "string" ? value : JSON.stringify(value);
-}
-
 function showEffect({ name: _name, kind, ...effect }: { name: string; kind: string } & Fields): string {
   const { kind: _kind, name: _any, ...plain } = PLAIN_EFFECTS.find((one) => one.kind === kind) ?? {};
   const said = Object.fromEntries(OF_AN_EFFECT.flatMap((field) => (field in effect ? [[field, effect[field]]] : [])));
   return `${kind} ${JSON.stringify({ ...said, ...differing(effect, plain) })}`;
-}
-
-function differing(value: Fields, usual: Fields): Fields {
-  return Object.fromEntries(
-    Object.entries(value).flatMap(([name, one]) => {
-      const other = usual[name];
-      if (JSON.stringify(one) === JSON.stringify(other)) return [];
-      return [[name, isFields(one) && isFields(other) ? differing(one, other) : one]];
-    }),
-  );
 }
 
 /** With what else a cron rule says, such as its choices at clock changes. */
@@ -130,5 +126,3 @@ function showLabels({ labels }: Schedule): string {
 }
 
 const fieldsOf = (schedule: Schedule): Fields => schedule as unknown as Fields;
-const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

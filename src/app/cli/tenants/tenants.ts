@@ -6,9 +6,11 @@ import { printFields, printJson, printLine, printNote, printTable } from "../pri
 import { type ClientOptions, clientFor, withClientOptions } from "../target.ts";
 import { UsageError } from "../usage.ts";
 import { showUtc } from "../words.ts";
+import { changedOutbound, type OutboundOptions, outboundOptions, showOutbound } from "./outbound.ts";
 
 type ListOptions = ClientOptions & { status?: string; limit: string; after?: string };
 type FieldOptions = ClientOptions & { name?: string; jobs?: string };
+type EditOptions = FieldOptions & OutboundOptions;
 
 /** Who schedules belong to; for admins. */
 export function tenantsCommand(group: Command, act: Act): void {
@@ -18,6 +20,7 @@ export function tenantsCommand(group: Command, act: Act): void {
 Examples:
   punctual tenants create --name Acme --jobs report.run-summary
   punctual tenants edit ten_01jd… --jobs all
+  punctual tenants edit ten_01jd… --outbound-allow 10.2.0.0/16 --outbound-hosts '*.example.com,10.2.0.9' --outbound-ports 443
   punctual tenants suspend ten_01jd…
   punctual schedules list --tenant ten_01jd…`,
   );
@@ -60,16 +63,33 @@ Examples:
     }),
   );
 
-  fieldOptions(
-    withClientOptions(group.command("edit <tenant>").description("rename it, or say which jobs it may use")),
+  outboundOptions(
+    fieldOptions(
+      withClientOptions(
+        group
+          .command("edit <tenant>")
+          .description("rename it, or say which jobs it may use and where its calls may lead"),
+      ),
+    ),
   ).action(
-    act(async (config, { name, jobs, ...options }: FieldOptions, id: string) => {
-      if (name === undefined && jobs === undefined) throw new UsageError("nothing to change: give --name or --jobs");
-      const change = { ...(name === undefined ? {} : { name }), ...readJobs(jobs) };
-      const answer = await clientFor(options, config).tenants.edit(id, change);
-      if (options.json) return printJson(answer);
-      printTenant(answer.tenant);
-    }),
+    act(
+      async (
+        config,
+        { name, jobs, outboundAllow, outboundHosts, outboundPorts, ...options }: EditOptions,
+        id: string,
+      ) => {
+        const client = clientFor(options, config);
+        const rules = { outboundAllow, outboundHosts, outboundPorts };
+        const outbound = await changedOutbound(rules, async () => (await client.tenants.get(id)).outbound);
+        const change = { ...(name === undefined ? {} : { name }), ...readJobs(jobs), ...outbound };
+        if (Object.keys(change).length === 0) {
+          throw new UsageError("nothing to change: give --name, --jobs or --outbound-…");
+        }
+        const answer = await client.tenants.edit(id, change);
+        if (options.json) return printJson(answer);
+        printTenant(answer.tenant);
+      },
+    ),
   );
 
   for (const [verb, status, description] of [
@@ -111,6 +131,7 @@ function printTenant(tenant: Tenant): void {
     name: tenant.name,
     status: tenant.status,
     jobs: showJobs(tenant),
+    outbound: showOutbound(tenant.outbound),
     created: showUtc(tenant.createdAt),
   });
 }
