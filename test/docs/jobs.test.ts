@@ -5,8 +5,14 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { JobContext } from "../../src/handlers/context.ts";
 import { executeHandler } from "../../src/handlers/execute.ts";
+import { runFunctions } from "../../src/handlers/kinds.ts";
 import { createRegistry } from "../../src/handlers/registry.ts";
+import { createThreadPool } from "../../src/handlers/threads/pool.ts";
+import { systemClock } from "../../src/kernel/clock.ts";
+import { silentLog } from "../../src/kernel/log.ts";
+import { createMetrics } from "../../src/kernel/metrics.ts";
 import { RUN_AT, testContext } from "../handlers/context.ts";
+import { simulatePrices } from "./prices-job.ts";
 import { fetchStatement } from "./statement-job.ts";
 import { codeIn, root, tableIn } from "./table.ts";
 
@@ -27,19 +33,25 @@ afterAll(() => {
 
 function fetchFor(payload: Record<string, unknown>, ctx = testContext()) {
   const { port } = bank.address() as AddressInfo;
-  const job = { name: "statement.fetch", version: 1 };
-  return executeHandler(createRegistry([fetchStatement]), job, ctx, { bank: `http://127.0.0.1:${port}`, ...payload });
+  const job = { kind: "function", name: "statement.fetch", version: 1 } as const;
+  return executeHandler({ function: runFunctions(createRegistry([fetchStatement])) }, job, ctx, {
+    bank: `http://127.0.0.1:${port}`,
+    ...payload,
+  });
 }
 
-it("docs/jobs.md quotes the example that is run here word for word", () => {
-  const quote = /```ts\n([\s\S]*?)```/.exec(readFileSync(`${root}/docs/jobs.md`, "utf8"))![1]!;
-  const example = readFileSync(`${root}/test/docs/statement-job.ts`, "utf8");
-  expect(quote).toBe(example.replaceAll("../../src/", "../"));
+it("docs/jobs.md quotes the examples that are run here word for word", () => {
+  const quotes = readFileSync(`${root}/docs/jobs.md`, "utf8").matchAll(/```ts\n([\s\S]*?)```/g);
+  const examples = ["statement-job.ts", "prices-job.ts", "simulate-prices.ts"].map((name) =>
+    readFileSync(`${root}/test/docs/${name}`, "utf8").replaceAll("../../src/", "../"),
+  );
+  const quoted = [...quotes].map(([, quote]) => quote);
+  expect(quoted).toEqual(expect.arrayContaining(examples));
 });
 
 it("docs/jobs.md says everything that a context has, and nothing else", () => {
   const documented = tableIn("docs/jobs.md", "in `ctx`").flatMap(([name]) => codeIn(name));
-  const { staged: _staged, shown: _shown, ...context } = testContext();
+  const { staged: _staged, shown: _shown, captured: _captured, ...context } = testContext();
   const ctx: JobContext = context;
   const names = Object.keys(ctx).flatMap((name) =>
     name === "run" ? Object.keys(ctx.run).map((one) => `run.${one}`) : [name],
@@ -80,4 +92,24 @@ it("the example stops when its signal does", async () => {
   await once(bank, "request");
   stop.abort("canceled");
   expect(await ended).toMatchObject({ kind: "failed", transient: true, code: "aborted" });
+});
+
+it("the example that computes does so in a thread, the same in every attempt", async () => {
+  const threads = createThreadPool({
+    clock: systemClock,
+    log: silentLog,
+    metrics: createMetrics(),
+    size: 1,
+    memoryMb: 128,
+  });
+  const kinds = { function: runFunctions(createRegistry([simulatePrices]), { threads }) };
+  const job = { kind: "function", name: "prices.simulate", version: 1 } as const;
+  const payload = { price: 100, volatility: 0.02, paths: 20_000 };
+  const [first, second] = [testContext(), testContext()];
+  for (const ctx of [first, second])
+    expect(await executeHandler(kinds, job, ctx, payload)).toMatchObject({ kind: "succeeded" });
+  await threads.stop();
+  expect(first.staged[0]!.text).toMatch(/^p05,p50,p95\n\d+\.\d\d,\d+\.\d\d,\d+\.\d\d\n$/);
+  expect(second.staged).toEqual(first.staged);
+  expect(first.shown).toEqual([{ paths: 0 }, { paths: 10_000 }]);
 });

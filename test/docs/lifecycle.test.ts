@@ -11,6 +11,7 @@ import {
   SKIP_REASONS,
   TRIGGERS,
 } from "../../src/domain/states.ts";
+import { DELIVERY_EDGES, EVENT_TYPES } from "../../src/domain/webhooks/events.ts";
 import { codeIn, tableIn } from "./table.ts";
 
 const firstColumn = (header: string) => tableIn("docs/lifecycle.md", header).flatMap((row) => codeIn(row[0]));
@@ -56,5 +57,14 @@ describe("docs/lifecycle.md", () => {
     const edges = Object.entries(EFFECT_EDGES).map(([from, to]) => [from, [...to].toSorted()]);
     expect(Object.fromEntries(effects)).toEqual(Object.fromEntries(edges));
     expect(firstColumn("attempt to send")).toEqual([...SEND_OUTCOMES]);
+  });
+
+  it("has the edges of deliveries", () => {
+    const deliveries = tableIn("docs/lifecycle.md", "delivery").map((row) => [codeIn(row[0])[0], codeIn(row[1])]);
+    expect(Object.fromEntries(deliveries)).toEqual(DELIVERY_EDGES);
+  });
+
+  it("names every event beside what it means", () => {
+    expect(tableIn("docs/webhooks.md", "event").flatMap((row) => codeIn(row[0]))).toEqual([...EVENT_TYPES]);
   });
 });
