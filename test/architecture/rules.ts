@@ -41,19 +41,37 @@ const PACKAGE_HOMES: Readonly<Record<string, readonly string[]>> = {
   pg: ["src/store/"],
   jose: ["src/api/identity/"],
   knex: ["src/store/"],
+  "@cloudamqp/amqp-client": ["src/handlers/queue/"],
   bullmq: ["src/hints/", "src/handlers/queue"],
   ioredis: ["src/hints/", "src/handlers/queue"],
   "cron-parser": ["src/domain/recurrence/"],
   luxon: ["src/domain/recurrence/"],
   zod: ["src/app/", "src/api/", "src/handlers/", "src/domain/"],
   pino: ["src/kernel/"],
+  piscina: ["src/handlers/threads/"],
   "prom-client": ["src/kernel/"],
   "rate-limiter-flexible": ["src/hints/"],
-  "lru-cache": ["src/store/", "src/authority/", "src/hints/", "src/domain/", "src/dispatch/", "src/api/"],
+  "lru-cache": [
+    "src/store/",
+    "src/authority/",
+    "src/hints/",
+    "src/domain/",
+    "src/dispatch/",
+    "src/api/",
+    "src/handlers/outbound/",
+  ],
   "fastest-levenshtein": ["src/api/", "src/handlers/", "src/domain/", "src/app/"],
   "csv-stringify": ["src/handlers/"],
   nodemailer: ["src/handlers/effects/"],
-  undici: ["src/handlers/outbound/", "src/handlers/effects/"],
+  dockerode: ["src/handlers/containers/docker/"],
+  "tar-stream": ["src/handlers/containers/docker/"],
+  "@kubernetes/client-node": ["src/handlers/containers/kubernetes/"],
+  undici: [
+    "src/handlers/containers/kubernetes/",
+    "src/handlers/outbound/",
+    "src/handlers/effects/",
+    "src/handlers/http/",
+  ],
   "d3-scale": ["src/handlers/"],
   "d3-shape": ["src/handlers/"],
   commander: ["src/app/cli/"],
@@ -62,7 +80,13 @@ const PACKAGE_HOMES: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Time, chance and environment come in through these files alone; everybody else gets them as arguments. */
-const AMBIENT_HOMES = ["src/kernel/", "src/app/config", "src/app/embedded/", "src/app/bin.mjs"];
+const AMBIENT_HOMES = [
+  "src/kernel/",
+  "src/client/worker/clock.ts",
+  "src/app/config",
+  "src/app/embedded/",
+  "src/app/bin.mjs",
+];
 
 /** The domain computes. What it needs of the world is passed in. */
 const PURE_BUILTINS = new Set(["node:crypto", "node:util", "node:zlib", "node:buffer", "node:assert"]);

@@ -53,7 +53,7 @@ async function tryOut(system: Installation): Promise<{ schedule: string; runs: R
   expect(system.line("Next")).toContain("Run summary, every minute");
   expect((await fetch(system.line("Docs"))).status).toBe(200);
   const schedule = await createReport(system);
-  await until("a run has succeeded", async () => (await succeededRuns(system, schedule)).length > 0, 30_000);
+  await until("a run has succeeded", async () => (await succeededRuns(system, schedule)).length > 0);
   const runs = await succeededRuns(system, schedule);
   const page = await download(system, runs[0]!.runId);
   expect(page).toMatch(/^<!doctype html>/i);
@@ -89,7 +89,7 @@ if (redisAvailable) {
     });
     expect(await download(second, runs[0]!.runId)).toContain("As often as that");
     expect(await second.interrupt()).toEqual([]);
-  }, 90_000);
+  }, 180_000);
 
   test.concurrent("two installations run side by side; a port that is taken is named, and nothing is left running", async () => {
     const [one, two] = await Promise.all([0, 1].map(() => startInstallation(newPlace(inject("redisBinary")))));
@@ -103,7 +103,7 @@ if (redisAvailable) {
     expect(third.lines.join("\n")).toContain(`Port ${port} of 127.0.0.1 is taken by another program`);
     expect(await one!.interrupt()).toEqual([]);
     expect(await two!.interrupt()).toEqual([]);
-  }, 90_000);
+  }, 180_000);
 }
 
 test.concurrent("without redis-server on PATH the same works on PostgreSQL alone, and says so", async () => {
@@ -113,4 +113,4 @@ test.concurrent("without redis-server on PATH the same works on PostgreSQL alone
   await tryOut(system);
   expect((await system.get("/queues")).status).toBe(503);
   expect(await system.interrupt()).toEqual([]);
-}, 90_000);
+}, 180_000);

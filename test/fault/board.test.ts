@@ -50,5 +50,5 @@ if (redisAvailable) {
     await allSucceed(world.admin, 20);
     const { rows } = await world.admin.query("select count(*)::int as n from attempt where n > 1");
     expect(rows).toEqual([{ n: 0 }]);
-  }, 60_000);
+  });
 }

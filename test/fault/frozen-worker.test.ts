@@ -16,7 +16,7 @@ test("B29 a worker that is frozen past its leases and wakes up when another has 
   const folder = makeTemporaryFolder("punctual-frozen-");
   const [file, go] = [join(folder, "traces"), join(folder, "go")];
   // Frozen in the middle of a transaction, it holds its rows for one verb deadline.
-  const node = { url: world.url, config: { PUNCTUAL_VERB_DEADLINE_MS: "2000" } };
+  const node = { leases: "short" as const, url: world.url, config: { PUNCTUAL_VERB_DEADLINE_MS: "2000" } };
   const sweeper = await startNode({ ...node, roles: ["sweeper"] });
   const frozen = await spawnNode({ ...node, roles: ["worker"] });
   let heir: ChildNode | undefined;
@@ -42,7 +42,7 @@ test("B29 a worker that is frozen past its leases and wakes up when another has 
   await until("A is at them", () => tracesOf(file).length === WORDS.length);
   process.kill(frozen.pid, "SIGSTOP");
   heir = await spawnNode({ ...node, roles: ["worker"] });
-  await allSucceed(world.admin, WORDS.length, 60_000);
+  await allSucceed(world.admin, WORDS.length);
   const tables = ["run", "attempt", "live_run", "outbox", "dead_letter"];
   const read = async () =>
     Object.fromEntries(
@@ -65,7 +65,7 @@ test("B29 a worker that is frozen past its leases and wakes up when another has 
   // It says all that it has to say before it ends.
   await frozen.stop();
   expect(await read()).toEqual(before);
-}, 120_000);
+});
 
 function tracesOf(file: string): string[] {
   try {

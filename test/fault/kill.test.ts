@@ -26,7 +26,11 @@ async function openScene(onTestFinished: (close: () => Promise<void>) => void) {
   const world = await createWorld();
   const folder = makeTemporaryFolder("punctual-kill-");
   const nodes: { stop(): Promise<void> }[] = [];
-  const options = { url: world.url, redis: redis && { ...redis, prefix: `k${world.tenantId.slice(-8)}` } };
+  const options = {
+    leases: "short" as const,
+    url: world.url,
+    redis: redis && { ...redis, prefix: `k${world.tenantId.slice(-8)}` },
+  };
   onTestFinished(async () => {
     for (const node of nodes) await node.stop();
     rmSync(folder, { recursive: true, force: true });
@@ -84,7 +88,7 @@ test.concurrent("runs of a worker that was killed in the middle are tried again 
     { n: 1, outcome: "expired", error_code: "lease-expired", runs: 12 },
     { n: 2, outcome: null, error_code: null, runs: 12 },
   ]);
-}, 60_000);
+}, 180_000);
 
 test.concurrent("schedulers that are killed again and again lose no instant and double none", async ({
   onTestFinished,
@@ -113,11 +117,11 @@ test.concurrent("schedulers that are killed again and again lose no instant and 
     child = await next;
   }
   nodes.push(child);
-  await allSucceed(world.admin, SCHEDULES * RUNS, 40_000);
+  await allSucceed(world.admin, SCHEDULES * RUNS, 120_000);
   ledger.expectEachOnce(SCHEDULES * RUNS);
   const { rows } = await world.admin.query(
     `select count(*)::int as gaps from run r
       where prev_scheduled_at is not null and scheduled_at - prev_scheduled_at <> interval '1 second'`,
   );
   expect(rows).toEqual([{ gaps: 0 }]);
-}, 60_000);
+}, 180_000);

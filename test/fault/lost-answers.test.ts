@@ -50,4 +50,4 @@ test("B49 (5) an API that dies between commit and answer: the caller finds the s
   expect([again.status, again.headers.get("idempotency-replayed")]).toEqual([201, "true"]);
   expect(again.body.scheduleId).toBe(made!.scheduleId);
   expect((await world.admin.query("select count(*)::int as n from schedule")).rows).toEqual([{ n: 1 }]);
-}, 120_000);
+});

@@ -107,10 +107,10 @@ if (redisAvailable) {
     await allSucceed(world.admin, runs);
     await publishAgain(20);
     await until("the hints are taken", () => allAreTaken(20));
-    await allSucceed(world.admin, runs, 60_000);
+    await allSucceed(world.admin, runs);
     ledger.expectEachOnce(runs);
     await expectOneAttemptEach();
-  }, 90_000);
+  });
 
   test.concurrent("2,000 outstanding runs survive FLUSHALL: none is lost, none runs twice", async ({
     onTestFinished,
@@ -126,10 +126,10 @@ if (redisAvailable) {
     await until("the first 200 have run", async () => (await succeeded()) >= 200);
     await main.core.redis!.connection.client.flushall();
     expect(await succeeded()).toBeLessThan(runs);
-    await allSucceed(world.admin, runs, 60_000);
+    await allSucceed(world.admin, runs);
     ledger.expectEachOnce(runs);
     await expectOneAttemptEach();
-  }, 90_000);
+  });
 
   test.concurrent("Redis that is killed and comes back empty costs nothing but time", async ({ onTestFinished }) => {
     const { world, servers, start, backlog, succeeded, expectOneAttemptEach } = await openScene(onTestFinished);
@@ -150,10 +150,10 @@ if (redisAvailable) {
     servers.push(second);
     await until("Redis is used again", () => node.core.redisAvailable());
     const more = await backlog(1, 100);
-    await allSucceed(world.admin, runs + more, 60_000);
+    await allSucceed(world.admin, runs + more);
     ledger.expectEachOnce(runs + more);
     await expectOneAttemptEach();
-  }, 90_000);
+  });
 
   // The one slow test: the 20 seconds are what is promised.
   test.concurrent("Redis stands still for 20 seconds under load: completions go on, nothing is lost, nothing doubled", async ({
@@ -170,13 +170,11 @@ if (redisAvailable) {
     await until("some have run", async () => (await succeeded()) >= 100);
     process.kill(redis.pid, "SIGSTOP");
     const stoppedAt = await succeeded();
-    await sleep(20_000);
-    const resumedAt = await succeeded();
+    // More than the workers can have fetched before.
+    await Promise.all([sleep(20_000), until("completions go on", async () => (await succeeded()) > stoppedAt + 300)]);
     process.kill(redis.pid, "SIGCONT");
-    // Finding out takes 4 s; then 16 slots of 100 ms could do 2,500 runs, on a machine with nothing else to do.
-    expect(resumedAt - stoppedAt).toBeGreaterThan(300);
-    await allSucceed(world.admin, runs, 60_000);
+    await allSucceed(world.admin, runs);
     ledger.expectEachOnce(runs);
     await expectOneAttemptEach();
-  }, 120_000);
+  });
 }

@@ -51,7 +51,7 @@ async function openScene(onTestFinished: (close: () => Promise<void>) => void, k
 
 /** All have run, once each, and in time; how many were made later than they would have been without a death. */
 async function expectEachOnceInTime(world: World): Promise<number> {
-  await allSucceed(world.admin, SCHEDULES, 20_000);
+  await allSucceed(world.admin, SCHEDULES);
   const { rows } = await world.admin.query(
     `select count(*)::int as runs, count(distinct (schedule_id, scheduled_at))::int as instants,
             count(*) filter (where materialized_at - scheduled_at > interval '1.5 seconds')::int as late,
@@ -73,11 +73,11 @@ for (const [when, killAt, made] of [
     onTestFinished,
   }) => {
     const { world, ledger, doomed } = await openScene(onTestFinished, killAt);
-    await until("it is dead", () => doomed.exited.then(() => true), 15_000);
+    await until("it is dead", () => doomed.exited.then(() => true));
     const late = await expectEachOnceInTime(world);
     ledger.expectEachOnce(SCHEDULES);
     if (!made) expect(late).toBeGreaterThan(0);
-  }, 60_000);
+  });
 }
 
 test.concurrent("B26 (3) a scanner is killed while it owns its buckets and does nothing: the other, idle, finds what is due there", async ({
@@ -88,4 +88,4 @@ test.concurrent("B26 (3) a scanner is killed while it owns its buckets and does 
   await doomed.kill();
   expect(await expectEachOnceInTime(world)).toBeGreaterThan(0);
   ledger.expectEachOnce(SCHEDULES);
-}, 60_000);
+});

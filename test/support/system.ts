@@ -18,11 +18,13 @@ import { mintId, type Uuid } from "../../src/kernel/ids.ts";
 import { type Service, startAll, stopAll } from "../../src/kernel/service.ts";
 import { makeTemporaryFolder } from "./temporary-folder.ts";
 
-/** Short terms, so that what a lease decides is seen within seconds. Three heartbeats and the margin fit in the term. */
-const SHORT_LEASE = {
-  PUNCTUAL_LEASE_TTL_MS: "2500",
-  PUNCTUAL_HEARTBEAT_MS: "500",
-  PUNCTUAL_LEASE_MARGIN_MS: "500",
+/** A thread that watches would be started for each node of each test. */
+const UNWATCHED = { PUNCTUAL_BLOCKED_MS: "0" };
+
+/** By length. With short ones, what a lease decides is seen within seconds; three heartbeats and the margin fit in the term. */
+const LEASES = {
+  short: { PUNCTUAL_LEASE_TTL_MS: "2500", PUNCTUAL_HEARTBEAT_MS: "500", PUNCTUAL_LEASE_MARGIN_MS: "500" },
+  long: { PUNCTUAL_LEASE_TTL_MS: "60000", PUNCTUAL_HEARTBEAT_MS: "500", PUNCTUAL_LEASE_MARGIN_MS: "500" },
 };
 
 export type NodeOptions = {
@@ -31,7 +33,9 @@ export type NodeOptions = {
   url: string;
   /** Left out: dispatch is direct. */
   redis?: { url: string; prefix: string } | undefined;
-  /** Settings by their names; beside them short leases and no log. */
+  /** Left out: long, so that no attempt loses its lease because the machine is busy. */
+  leases?: "short";
+  /** Settings by their names; beside them no log. */
   config?: Record<string, string>;
   /** A fault point at which the process kills itself, without a word. For spawnNode alone. */
   killAt?: string;
@@ -50,7 +54,8 @@ function configOf(options: NodeOptions, directory: string): Config {
     PUNCTUAL_OBJECTS_DIR: join(directory, "objects"),
     PUNCTUAL_LOG_LEVEL: "silent",
     PUNCTUAL_PORT: "0",
-    ...SHORT_LEASE,
+    ...LEASES[options.leases ?? "long"],
+    ...UNWATCHED,
     ...(options.redis === undefined
       ? {}
       : { REDIS_URL: options.redis.url, PUNCTUAL_REDIS_PREFIX: options.redis.prefix }),
@@ -130,7 +135,7 @@ export function readHandedOver(text: string): { options: NodeOptions; directory:
 export async function until(
   what: string,
   check: () => Promise<boolean> | boolean,
-  withinMs = 20_000,
+  withinMs = 60_000,
   told: () => Promise<unknown> | unknown = () => "",
 ): Promise<void> {
   const endsAt = performance.now() + withinMs;
@@ -151,7 +156,7 @@ export async function countRuns(admin: pg.Pool): Promise<Record<string, number>>
 }
 
 /** Waits until so many runs have succeeded and none is open; none may have ended otherwise. */
-export async function allSucceed(admin: pg.Pool, runs: number, withinMs = 30_000): Promise<void> {
+export async function allSucceed(admin: pg.Pool, runs: number, withinMs = 120_000): Promise<void> {
   const done = async () => JSON.stringify(await countRuns(admin)) === JSON.stringify({ succeeded: runs });
   await until(`${runs} runs succeed`, done, withinMs, () => countRuns(admin));
 }

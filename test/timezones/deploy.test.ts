@@ -42,4 +42,4 @@ test("a deploy that brings newer data schedules on by the old; an adoption takes
   }
   await world.check();
   await world.close();
-}, 60_000);
+});

@@ -154,7 +154,7 @@ describe("B18 (3) a zone that the adopted data does not have", () => {
     await scene.startUnder(world, behind, without);
     const at = scene.minutesFromNow(3 * 60);
     const bad = await scene.scheduleDue(world, scene.dailyAt(at, behind), at);
-    const good = await world.newSchedule({ rule: { kind: "cron", expression: "* * * * *", zone: "Europe/Berlin" } });
+    const good = await world.newSchedule({ rule: { kind: "cron", expression: "0 0 1 1 *", zone: "Europe/Berlin" } });
     await scene.adopt(world, "2027a");
     await replannerOf(world.authority).walk();
     const flagged = await scene.cursorOf(world, bad);
@@ -199,7 +199,7 @@ describe("B18 (3) a zone that the adopted data does not have", () => {
     const scanner = world.another();
     scanner.pinned.turnTo(behind.zones);
     await followAdoption(world.authority, world.db);
-    const id = await world.newSchedule({ rule: { kind: "cron", expression: "* * * * *", zone: "Mars/Olympus" } });
+    const id = await world.newSchedule({ rule: { kind: "cron", expression: "0 0 1 1 *", zone: "Mars/Olympus" } });
     await world.makeDue(id);
     expect((await materialize(scanner, [id], leaveToRelay)).runs).toBe(1);
     expect(scanner.tzVersion).toBe("2026z");
