@@ -104,7 +104,7 @@ export async function startPodman(options: { insecureRegistry?: string } = {}): 
       stdio: "ignore",
     });
     for (let tries = 0; !existsSync(socketPath); tries++) {
-      if (tries > 500 || service.exitCode !== null) throw new Error("podman did not start");
+      if (tries > 3_000 || service.exitCode !== null) throw new Error("podman did not start");
       await sleep(20);
     }
   }

@@ -1,4 +1,5 @@
 import type { Clock, Timer } from "../../kernel/clock.ts";
+import { unlessAborted } from "../../kernel/unless-aborted.ts";
 import { transientFailure } from "../outcome.ts";
 import { noConnection, unavailable } from "./failures.ts";
 
@@ -167,23 +168,9 @@ const isConnectTimeout = (error: unknown) => (error as { cause?: { code?: unknow
 
 /** Rejects with TOO_LATE or the signal's reason, whatever the work does. */
 function within<T>(clock: Clock, timeoutMs: number, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const settle = () => {
-      timer.cancel();
-      signal.removeEventListener("abort", abort);
-    };
-    const fail = (reason: unknown) => {
-      settle();
-      reject(reason);
-    };
-    const abort = () => fail(signal.reason);
-    const timer = clock.after(timeoutMs, () => fail(TOO_LATE));
-    signal.addEventListener("abort", abort);
-    work().then((done) => {
-      settle();
-      resolve(done);
-    }, fail);
-  });
+  const late = new AbortController();
+  const timer = clock.after(timeoutMs, () => late.abort(TOO_LATE));
+  return unlessAborted(AbortSignal.any([signal, late.signal]), work).finally(() => timer.cancel());
 }
 
 function tooLate(timeoutMs: number, connected: boolean) {

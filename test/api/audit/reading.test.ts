@@ -95,7 +95,6 @@ describe("GET /v1/audit-events", () => {
     await call(server.url, "PUT", "/v1/calendars/live", { key, body: { weekend: [] }, headers });
     await expect
       .poll(async () => (await call(server.url, "GET", "/v1/audit-events?requestId=live-1", { key })).body.items, {
-        timeout: 20_000,
         interval: 300,
       })
       .toMatchObject([{ action: "calendar.create", subject: "live", after: { version: 1 }, address: "127.0.0.1" }]);
