@@ -34,6 +34,10 @@ export async function openInstallation(): Promise<Installation> {
       PUNCTUAL_SECRET_KEYS: keys,
       PUNCTUAL_PUBLIC_URL: server.url,
       PUNCTUAL_OUTBOUND_ALLOW: HERE,
+      // A sweeper that is new, or was held up, ends nothing for one lease: also no attempt whose callback did not come.
+      PUNCTUAL_LEASE_TTL_MS: "10000",
+      PUNCTUAL_HEARTBEAT_MS: "2500",
+      PUNCTUAL_LEASE_MARGIN_MS: "2000",
     },
   });
   const get = async (path: string) => (await call(server.url, "GET", path, { key: owner })).body;
