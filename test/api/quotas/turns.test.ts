@@ -61,6 +61,24 @@ async function holdRunsUp(server: TestServer) {
   };
 }
 
+/** Counts the calls of each tenant that were let in, and wait for a turn or have one. */
+function countArrivals() {
+  const { take } = createCallLimits({ redis: undefined, clock: systemClock });
+  const arrived = new Map<string, number>();
+  const callLimits: CallLimits = {
+    take(key, limit) {
+      arrived.set(key, (arrived.get(key) ?? 0) + 1);
+      return take(key, limit);
+    },
+  };
+  return {
+    callLimits,
+    async until(tenantId: string, calls: number) {
+      while ((arrived.get(`tenant:${tenantId}:rate`) ?? 0) < calls) await pause(10);
+    },
+  };
+}
+
 /** So many calls of the tenant that do not end before they are told to; two have turns, and the others wait. */
 function takeTurns(server: TestServer, of: string, many: number) {
   const { promise: ended, resolve: end } = Promise.withResolvers<void>();
@@ -78,15 +96,21 @@ function takeTurns(server: TestServer, of: string, many: number) {
 }
 
 it("a tenant's burst is answered in full, and another tenant's single call before most of it", async () => {
-  const server = await start();
+  const arrivals = countArrivals();
+  const server = await start({ callLimits: arrivals.callLimits });
   const [noisy, quiet] = [await newTenant(server, "noisy"), await newTenant(server, "quiet")];
+  const runs = await holdRunsUp(server);
   let answered = 0;
   const burst = Array.from({ length: 150 }, async () => {
     const { status } = await noisy.create();
     answered++;
     return status;
   });
-  expect((await quiet.create()).status).toBe(201);
+  await arrivals.until(noisy.tenantId, 150);
+  const single = quiet.create();
+  await runs.untilHeld(3);
+  await runs.letGo();
+  expect((await single).status).toBe(201);
   expect(answered).toBeLessThan(75);
   expect(new Set(await Promise.all(burst))).toEqual(new Set([201]));
 });
@@ -113,24 +137,18 @@ it("calls of a tenant that stand still hold half of the connections; others go o
 });
 
 it("whoever hangs up leaves the line, and what was asked for is not done", async () => {
-  let [arrived, gone] = [0, 0];
+  let gone = 0;
   const write = (line: string) => {
     if (line.includes("a caller has gone before its answer")) gone++;
   };
   const log = createLog({ level: "debug", role: "api", destination: { write } });
-  const { take } = createCallLimits({ redis: undefined, clock: systemClock });
-  const callLimits: CallLimits = {
-    take(key, limit) {
-      if (key === `tenant:${impatient.tenantId}:rate`) arrived++;
-      return take(key, limit);
-    },
-  };
-  const server = await start({ log, callLimits });
+  const arrivals = countArrivals();
+  const server = await start({ log, callLimits: arrivals.callLimits });
   const [impatient, other] = [await newTenant(server, "impatient"), await newTenant(server, "other")];
   const turns = takeTurns(server, impatient.tenantId, 2);
   const hangUp = new AbortController();
   const left = Promise.allSettled(Array.from({ length: 10 }, () => impatient.create(hangUp.signal)));
-  while (arrived < 10) await pause(10);
+  await arrivals.until(impatient.tenantId, 10);
   // Behind them, so that they are in the line.
   expect((await other.list()).status).toBe(200);
   hangUp.abort();
