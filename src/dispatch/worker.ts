@@ -14,6 +14,7 @@ import type { JobRegistry } from "../handlers/registry.ts";
 import type { RunReader } from "../handlers/run-reader.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { Uuid } from "../kernel/ids.ts";
+import { inTime } from "../kernel/in-time.ts";
 import { createLoop } from "../kernel/loop.ts";
 import { type Service, startAll, stopAll } from "../kernel/service.ts";
 import type { ObjectStore } from "../objects/port.ts";
@@ -191,12 +192,7 @@ export function createWorker(options: WorkerOptions): Worker {
   }
 
   /** Waits until nothing is held, at most so long. */
-  async function emptyWithin(ms: number): Promise<void> {
-    const over = new AbortController();
-    const timer = clock.after(ms, () => over.abort());
-    await held.empty(over.signal);
-    timer.cancel();
-  }
+  const emptyWithin = (ms: number) => inTime(clock, { withinMs: ms }, (over) => held.empty(over));
 
   let stopping: Promise<void> | undefined;
   return {

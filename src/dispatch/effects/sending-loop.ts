@@ -1,6 +1,7 @@
 import type { Authority } from "../../authority/authority.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import { mintId, randomBucket, type Uuid } from "../../kernel/ids.ts";
+import { inTime } from "../../kernel/in-time.ts";
 import { createLoop, type LoopService, type Pass } from "../../kernel/loop.ts";
 import { insist } from "../insist.ts";
 
@@ -117,13 +118,7 @@ export function createSendingLoop<Id, Grant, Report>(
     if (clock.monotonic() - askedMs > BEGIN_WITHIN_MS || stopping.signal.aborted) {
       return sendings.notSent("the sender came too late to try");
     }
-    const over = new AbortController();
-    const limit = clock.after(SEND_LIMIT_MS, () => over.abort());
-    try {
-      return await sendings.send(grant, AbortSignal.any([over.signal, stopping.signal]));
-    } finally {
-      limit.cancel();
-    }
+    return inTime(clock, { withinMs: SEND_LIMIT_MS, signal: stopping.signal }, (over) => sendings.send(grant, over));
   }
 
   async function drain(): Promise<void> {

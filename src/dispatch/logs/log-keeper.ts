@@ -4,6 +4,7 @@ import type { Fence } from "../../domain/fence.ts";
 import type { KnownSecrets } from "../../domain/secrets/known.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import type { Uuid } from "../../kernel/ids.ts";
+import { inTime } from "../../kernel/in-time.ts";
 import { createLoop } from "../../kernel/loop.ts";
 import type { Service } from "../../kernel/service.ts";
 import { type AttemptLog, createAttemptLog, NOTHING_KEPT } from "./attempt-log.ts";
@@ -79,14 +80,11 @@ export function createLogKeeper(authority: Authority, logs: LogStore): LogKeeper
   }
 
   /** What came of each; it is over in time, whatever the store does. */
-  async function store(pieces: readonly LogPiece[]): Promise<readonly LogKept[]> {
-    const over = new AbortController();
-    const timer = clock.after(STORE_MS, () => over.abort(new Error("the store did not answer in time")));
-    try {
-      return await keepLogs(authority, logs, pieces, AbortSignal.any([over.signal, ending.signal]));
-    } finally {
-      timer.cancel();
-    }
+  function store(pieces: readonly LogPiece[]): Promise<readonly LogKept[]> {
+    const late = new Error("the store did not answer in time");
+    return inTime(clock, { withinMs: STORE_MS, late, signal: ending.signal }, (over) =>
+      keepLogs(authority, logs, pieces, over),
+    );
   }
 
   async function keep(due: readonly Kept[], nowMs: number): Promise<boolean> {

@@ -1,4 +1,5 @@
 import type { Clock } from "../../kernel/clock.ts";
+import { inTime } from "../../kernel/in-time.ts";
 import { unlessAborted } from "../../kernel/unless-aborted.ts";
 import { engineUnavailable } from "./engine.ts";
 
@@ -16,22 +17,11 @@ export type Bounds = {
  * ends a call whose answer breaks off half-way, as when its engine is killed.
  * @throws JobFailure `engine-unavailable` when its time is over; the signal's reason.
  */
-export async function bounded<T>(
+export function bounded<T>(
   clock: Clock,
   { withinMs = ANSWER_MS, signal }: Bounds,
   say: (over: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  signal?.throwIfAborted();
-  const late = new AbortController();
-  const timer = clock.after(withinMs, () => late.abort());
-  const over = signal === undefined ? late.signal : AbortSignal.any([late.signal, signal]);
-  try {
-    return await unlessAborted(over, () => say(over));
-  } catch (error) {
-    signal?.throwIfAborted();
-    if (late.signal.aborted) throw engineUnavailable(`no answer within ${withinMs} ms`, error);
-    throw error;
-  } finally {
-    timer.cancel();
-  }
+  const late = engineUnavailable(`no answer within ${withinMs} ms`);
+  return inTime(clock, { withinMs, late, signal }, (over) => unlessAborted(over, () => say(over)));
 }

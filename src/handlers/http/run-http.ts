@@ -3,6 +3,7 @@ import { fillRequest } from "../../domain/jobs/http/request.ts";
 import { judgeStatus } from "../../domain/jobs/http/statuses.ts";
 import type { HttpJob } from "../../domain/jobs/http.ts";
 import type { KnownSecrets } from "../../domain/secrets/known.ts";
+import { inTime } from "../../kernel/in-time.ts";
 import { isMediaType } from "../../objects/media-type.ts";
 import type { JobContext, JobResult } from "../context.ts";
 import { jobFactsOf } from "../job-facts.ts";
@@ -26,24 +27,21 @@ export function runHttp(tools: CallTools): JobKindRunner<"http"> {
   return async (ctx, job, payload, secrets) => {
     const filled = fillRequest(job, jobFactsOf(ctx, payload));
     if (!filled.ok) throw permanentFailure("http-request-invalid", filled.fault);
-    const over = new AbortController();
     const late = transientFailure("http-timeout", `${filled.hop.url.origin} did not answer within ${job.timeoutMs} ms`);
-    const timer = tools.clock.after(job.timeoutMs, () => over.abort(late));
-    const signal = AbortSignal.any([ctx.signal, over.signal]);
-    const hops: string[] = [];
-    try {
-      const callbackHeaders = job.completion === "callback" ? callbackHeadersOf(tools, ctx, job) : {};
-      const answer = await callTarget(tools, { ctx, callbackHeaders, signal, hops }, job, filled.hop);
-      const result = await judge(tools, ctx, job, answer, secrets, signal);
-      if (hops.length > 1) ctx.capture(hops.join(""));
-      return result;
-    } catch (error) {
-      if (!ctx.signal.aborted && hops.length > 0) ctx.capture(hops.join(""));
-      if (signal.aborted) throw signal.reason;
-      throw error;
-    } finally {
-      timer.cancel();
-    }
+    return inTime(tools.clock, { withinMs: job.timeoutMs, late, signal: ctx.signal }, async (signal) => {
+      const hops: string[] = [];
+      try {
+        const callbackHeaders = job.completion === "callback" ? callbackHeadersOf(tools, ctx, job) : {};
+        const answer = await callTarget(tools, { ctx, callbackHeaders, signal, hops }, job, filled.hop);
+        const result = await judge(tools, ctx, job, answer, secrets, signal);
+        if (hops.length > 1) ctx.capture(hops.join(""));
+        return result;
+      } catch (error) {
+        if (!ctx.signal.aborted && hops.length > 0) ctx.capture(hops.join(""));
+        if (signal.aborted) throw signal.reason;
+        throw error;
+      }
+    });
   };
 }
 

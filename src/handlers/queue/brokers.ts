@@ -1,4 +1,5 @@
 import type { Clock, Timer } from "../../kernel/clock.ts";
+import { inTime } from "../../kernel/in-time.ts";
 import { unlessAborted } from "../../kernel/unless-aborted.ts";
 import { transientFailure } from "../outcome.ts";
 import { noConnection, unavailable } from "./failures.ts";
@@ -168,9 +169,7 @@ const isConnectTimeout = (error: unknown) => (error as { cause?: { code?: unknow
 
 /** Rejects with TOO_LATE or the signal's reason, whatever the work does. */
 function within<T>(clock: Clock, timeoutMs: number, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  const late = new AbortController();
-  const timer = clock.after(timeoutMs, () => late.abort(TOO_LATE));
-  return unlessAborted(AbortSignal.any([signal, late.signal]), work).finally(() => timer.cancel());
+  return inTime(clock, { withinMs: timeoutMs, late: TOO_LATE, signal }, (over) => unlessAborted(over, work));
 }
 
 function tooLate(timeoutMs: number, connected: boolean) {
