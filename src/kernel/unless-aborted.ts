@@ -8,5 +8,7 @@ export async function unlessAborted<T>(signal: AbortSignal, work: () => Promise<
   const aborted = Promise.withResolvers<never>();
   const abort = () => aborted.reject(signal.reason);
   signal.addEventListener("abort", abort, { once: true });
-  return Promise.race([work(), aborted.promise]).finally(() => signal.removeEventListener("abort", abort));
+  return Promise.race([(async () => work())(), aborted.promise]).finally(() =>
+    signal.removeEventListener("abort", abort),
+  );
 }

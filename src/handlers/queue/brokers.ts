@@ -125,10 +125,12 @@ export function createBrokers<C extends BrokerConnection>(options: BrokersOption
       if (silence !== undefined) silence.asked = true;
       const one = take(key, open);
       try {
-        const done = await within(clock, timeoutMs, signal, async () => {
+        const done = await within(clock, timeoutMs, signal, async (over) => {
           const connection = await one.opened.catch((error: unknown) => {
             throw noConnection(error);
           });
+          // Who was told that there was no connection, or to stop, must not say anything on one that came after that.
+          over.throwIfAborted();
           return work(connection);
         });
         silent.delete(key);
@@ -168,8 +170,15 @@ const TOO_LATE = Symbol("too late");
 const isConnectTimeout = (error: unknown) => (error as { cause?: { code?: unknown } }).cause?.code === "ETIMEDOUT";
 
 /** Rejects with TOO_LATE or the signal's reason, whatever the work does. */
-function within<T>(clock: Clock, timeoutMs: number, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  return inTime(clock, { withinMs: timeoutMs, late: TOO_LATE, signal }, (over) => unlessAborted(over, work));
+function within<T>(
+  clock: Clock,
+  timeoutMs: number,
+  signal: AbortSignal,
+  work: (over: AbortSignal) => Promise<T>,
+): Promise<T> {
+  return inTime(clock, { withinMs: timeoutMs, late: TOO_LATE, signal }, (over) =>
+    unlessAborted(over, () => work(over)),
+  );
 }
 
 function tooLate(timeoutMs: number, connected: boolean) {

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { containerJobSchema } from "../../../src/domain/jobs/container.ts";
 import { createDockerEngine } from "../../../src/handlers/containers/docker/engine.ts";
 import { systemClock } from "../../../src/kernel/clock.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
@@ -28,4 +29,30 @@ test("an engine that is killed in the middle of an answer costs who asked its pa
   };
   await expect(read()).rejects.toMatchObject({ code: "engine-unavailable" });
   killed.close();
+});
+
+test("who stops waiting for an engine hears why it was told to, and not that the engine refused", async () => {
+  const socketPath = join(makeTemporaryFolder("punctual-engine-"), "engine.sock");
+  const silent = createServer(() => undefined);
+  silent.listen(socketPath);
+  await once(silent, "listening");
+  const engine = createDockerEngine({ address: { socketPath }, clock: systemClock, accounts: new Map() });
+  const stop = new AbortController();
+  const { signal } = stop;
+  const read = async (bytes: AsyncIterable<unknown>) => {
+    for await (const _ of bytes);
+  };
+  const job = containerJobSchema.parse({ kind: "container", image: "localhost/none:1" });
+  const identity = { installation: "inst", run: "run_0", attempt: 1, fence: 1n };
+  const deadlineAt = Date.now() + 60_000;
+  const spec = { name: "x", identity, image: "i", command: undefined, args: undefined, env: {}, deadlineAt, job };
+  const asked = [
+    engine.start(spec, signal),
+    read(engine.logs("0123", { follow: true, signal })),
+    read(engine.file("0123", "/result/x", 10, signal)),
+  ];
+  await new Promise(setImmediate);
+  stop.abort("stale-fence");
+  for (const one of await Promise.allSettled(asked)) expect(one).toMatchObject({ reason: "stale-fence" });
+  silent.close();
 });

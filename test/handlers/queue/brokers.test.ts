@@ -164,4 +164,30 @@ describe("connections to brokers", () => {
     await expect(brokers.use(useOf("a"))).rejects.toMatchObject({ transient: true });
     expect([links.length, timers.size]).toEqual([1, 0]);
   });
+
+  it("that comes too late for one delivery, and after another was told to stop, says nothing for them", async () => {
+    const opening = Promise.withResolvers<void>();
+    const stop = new AbortController();
+    const brokers = brokersOf();
+    const said: string[] = [];
+    const deliver = (name: string, change: { timeoutMs?: number; signal?: AbortSignal }) =>
+      brokers.use({
+        ...useOf("a", async () => void said.push(name)),
+        open: async () => {
+          await opening.promise;
+          return openLink();
+        },
+        ...change,
+      });
+    const patient = deliver("patient", {});
+    const hasty = deliver("hasty", { timeoutMs: 100 });
+    const stopped = deliver("stopped", { signal: stop.signal });
+    pass(100);
+    await expect(hasty).rejects.toMatchObject({ message: expect.stringContaining("no connection") });
+    stop.abort("canceled");
+    await expect(stopped).rejects.toBe("canceled");
+    opening.resolve();
+    await patient;
+    expect(said).toEqual(["patient"]);
+  });
 });

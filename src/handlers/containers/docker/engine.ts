@@ -31,10 +31,11 @@ export function createDockerEngine(options: {
   const { docker, call } = connection;
 
   /** Undefined where the engine says that there is nothing of that id or name. */
-  const unlessGone = async <T>(said: Promise<T>): Promise<T | undefined> => {
+  const unlessGone = async <T>(said: Promise<T>, signal?: AbortSignal): Promise<T | undefined> => {
     try {
       return await said;
     } catch (error) {
+      signal?.throwIfAborted();
       if (statusOf(error) === 404) return undefined;
       throw engineRefused(error);
     }
@@ -51,6 +52,7 @@ export function createDockerEngine(options: {
         signal,
       });
     } catch (error) {
+      signal.throwIfAborted();
       // Podman says so with a 500.
       if (statusOf(error) === 409 || /name .* (is )?already in use/i.test(wordsOf(error))) return "name-taken";
       if (statusOf(error) === 404 && /image/i.test(wordsOf(error))) return "no-image";
@@ -140,6 +142,7 @@ export function createDockerEngine(options: {
     async *logs(id, { follow, signal }) {
       const stream = await call(({ abortSignal }) => openLogs(docker, id, follow, abortSignal), { signal }).catch(
         (error) => {
+          signal.throwIfAborted();
           throw engineRefused(error);
         },
       );
@@ -150,6 +153,7 @@ export function createDockerEngine(options: {
     async *file(id, path, mostBytes, signal) {
       const archive = await unlessGone(
         call(({ abortSignal }) => docker.getContainer(id).getArchive({ path, abortSignal }), { signal }),
+        signal,
       );
       if (archive === undefined) throw permanentFailure("result-missing", `the container has left no ${path}`);
       yield* abortable(archive as Readable, signal, (stream) => onlyFile(stream, path, mostBytes));
